@@ -201,7 +201,7 @@ impl Answer {
         let choices = words::choices(folded);
         let is_sentence = choices.is_empty()
             && folded.contains("\\text")
-            && readings.as_ref().is_ok_and(|all| is_worded(&all[0]));
+            && readings.as_ref().is_ok_and(|all| is_worded(&all[0], folded));
         let is_unread = unread.is_some() || in_rows || readings.as_ref().map_or(true, beside_words);
         let tail = match steps {
             Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
@@ -300,13 +300,17 @@ impl Answer {
     }
 }
 
-/// Returns true for words, and for `\text{The smallest prime } p > 7 \text{ is } p = 11`.
-fn is_worded(reading: &Node) -> bool {
+/// Returns true for words, and for `\text{The smallest prime } p > 7 \text{ is } p = 11`; of an equation if a verb of its own
+/// stands in it: `\text{The slope at } x = 2 \text{ is } f'(2) = 8`.
+fn is_worded(reading: &Node, folded: &str) -> bool {
+    let verb = pattern!(r"\\text\{ *(?:is|equals) *\}");
     match reading {
         Node::Words(_) => true,
         Node::Chain { sides, relations } => {
             let equations = relations.iter().filter(|sign| **sign == Relation::Equal).count();
-            matches!(sides[0], Node::Words(_)) && equations > 0 && equations < relations.len()
+            let bounded = equations > 0 && equations < relations.len();
+            matches!(sides[0], Node::Words(_))
+                && (bounded || sides.len() > 2 && verb.is_match(folded))
         }
         _ => false,
     }
@@ -340,8 +344,8 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
         return Cow::Owned(with_formulas(&format!("\\text{{{text}}}")).into_owned());
     }
     let sentence = text.strip_prefix("\\text").and_then(group);
-    let whole = |inner: &&str| inner.len() + "\\text{}".len() == text.len();
-    match sentence.filter(whole).filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
+    let fills = |inner: &&str| inner.len() + "\\text{}".len() == text.len();
+    match sentence.filter(fills).filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
         Some(_) => {
             let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
             Cow::Owned(parts.replace("\\text{}", ""))

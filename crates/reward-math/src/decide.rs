@@ -41,11 +41,25 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Ver
     decide_with_witness(response, gold, options).0
 }
 
+/// Returns the verdict if it is right. That an answer is wrong is not proved, which costs the most.
+pub(crate) fn if_right(response: &Answer, gold: &Answer, options: &Options) -> Option<Verdict> {
+    Some(decided(response, gold, options, false).0).filter(Verdict::is_right)
+}
+
 /// Compares two answers; a verdict that is wrong has a witness.
 pub(crate) fn decide_with_witness(
     response: &Answer,
     gold: &Answer,
     options: &Options,
+) -> (Verdict, Option<Witness>) {
+    decided(response, gold, options, true)
+}
+
+fn decided(
+    response: &Answer,
+    gold: &Answer,
+    options: &Options,
+    proves: bool,
 ) -> (Verdict, Option<Witness>) {
     // `(B) 12` against 12: if only one side has a letter, its text is compared instead.
     let (text, gold_text) = (response.content.as_deref(), gold.content.as_deref());
@@ -54,24 +68,24 @@ pub(crate) fn decide_with_witness(
         gold_text.filter(|_| response.choices.is_empty()).map(|text| (response, text)),
     ];
     for (response, gold) in unlabelled.into_iter().flatten() {
-        let verdict = decide(response, gold, options);
-        if verdict.is_right() {
+        if let Some(verdict) = if_right(response, gold, options) {
             return (verdict, None);
         }
     }
     let Decision { mut verdict, readings: (response_reading, gold_reading), witness } =
-        decide_between(response, gold, options.fuel);
+        decide_between(response, gold, options.fuel, proves);
     let derivation = response.derivation.as_deref();
     let alike = derivation.map_or(&[][..], |derivation| &derivation.alike);
     let agrees = |step: &Answer| {
-        decide(step, gold, options).is_right() || is_identity(step, options.fuel / 4)
+        if_right(step, gold, options).is_some() || is_identity(step, options.fuel / 4)
     };
     let last = derivation.map(|derivation| &derivation.last);
     let ends = last.into_iter().chain(response.tail.as_deref());
     for end in ends.filter(|_| !verdict.is_right()) {
-        let of_end = decide(end, gold, options);
-        if of_end.is_right() && alike.iter().all(agrees) {
-            return (of_end, None);
+        if let Some(verdict) = if_right(end, gold, options)
+            && alike.iter().all(agrees)
+        {
+            return (verdict, None);
         }
     }
     if options.normal_forms
@@ -131,7 +145,7 @@ fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
 }
 
 #[expect(clippy::too_many_lines, reason = "the rules of one decision, in their order")]
-fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
+fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> Decision {
     // `t \in \mathbb{Z}` is not `t \in \mathbb{R}`.
     if let (Some((name, set)), Some((other, other_set))) = (&response.parameter, &gold.parameter)
         && name == other
@@ -192,7 +206,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
         .map(|renamed| (renamed, gold_readings.clone()));
     let gold_constants =
         gold.with_constants_of(response).into_iter().map(|renamed| (readings.clone(), renamed));
-    let curve = constants::with_constant_of(readings, gold_readings);
+    let curve = response.with_constant_of_curve(gold);
     let curve = curve.map(|renamed| (renamed, gold_readings.clone()));
     let renamed = renamed.into_iter().chain(constants).chain(gold_constants).chain(curve);
     let bare = bare::bare(readings, gold_readings);
@@ -236,6 +250,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64) -> Decision {
             Decision::unparsed(which, why.unwrap_or(ParseError::Undecided))
         }
         Some(Ok((_, rung))) if !comparison.undecided => {
+            let difference = difference.filter(|_| proves);
             Decision::wrong(rung, difference.and_then(|found| comparison.witness(found)))
         }
         Some(Ok(_)) | None => Decision::unparsed(Side::Response, ParseError::Undecided),
@@ -265,7 +280,7 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
     // "(D) 12" is not "(D) 21".
     if response.choices == gold.choices
         && let (Some(text), Some(other)) = (&response.content, &gold.content)
-        && let decision = decide_between(text, other, fuel)
+        && let decision = decide_between(text, other, fuel, true)
         && let Verdict::Wrong { how } = &decision.verdict
         && matches!(how.rung, Rung::Number | Rung::NormalForm | Rung::Enclosure)
     {

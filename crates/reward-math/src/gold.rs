@@ -4,11 +4,12 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::answer::{Answer, Node};
-use crate::decide::{decide, decide_with_witness};
+use crate::decide::{decide, decide_with_witness, if_right};
 use crate::extract::{
     Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering, items,
     last_formula, letter_behind, listed_values, only_number, own_turn,
 };
+use crate::labels;
 use crate::options::Options;
 use crate::restated;
 use crate::table::{captured, lists, paired, pattern, starts_with_ignoring_case};
@@ -136,9 +137,13 @@ impl Gold {
             self.only_point(response, extracted),
             self.time(extracted),
             self.words_at_the_end(response).filter(|_| unmarked),
+            self.question
+                .as_ref()
+                .and_then(|question| labels::asked(&extracted.text, question.text())),
         ];
-        let verdicts = others.into_iter().flatten().map(|answer| self.verify_answer(&answer));
-        verdicts.into_iter().find(Verdict::is_right).unwrap_or(verdict)
+        let right =
+            |answer: String| if_right(&Answer::parse(&answer).ok()?, &self.answer, &self.options);
+        others.into_iter().flatten().find_map(right).unwrap_or(verdict)
     }
 
     /// Returns the items of a list in JSON; none where the ground truth may be an open interval.
@@ -350,7 +355,7 @@ impl Gold {
         }
         let answer = Answer::parse(pointed.as_deref().unwrap_or(answer)).ok()?;
         let gold = self.pointed.as_ref().unwrap_or(&self.answer);
-        Some(decide(&answer, gold, &self.options)).filter(Verdict::is_right)
+        if_right(&answer, gold, &self.options)
     }
 
     /// Returns evidence that a bare answer is wrong, if [`Gold::verify_answer`] says so.

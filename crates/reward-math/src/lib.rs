@@ -26,6 +26,7 @@ mod extract;
 mod fold;
 mod gold;
 mod grade;
+mod labels;
 mod normal_form;
 mod numeric;
 mod options;

@@ -77,8 +77,14 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         // `12{:}34 - 4{:}56 = 7 \text{ h } 38 \text{ min}`
         let times = matches!(side, Node::Ratio(parts) if parts.len() > 2)
             && !matches!(value, Node::Ratio(_));
+        // What is not read is words.
+        let unread = matches!(side, Node::Words(_)) && !matches!(value, Node::Words(_));
         let cases = matches!(side, Node::Piecewise(_));
-        !cases && !times && side.names().is_subset(&value.names()) && !holds_unknown(side)
+        !cases
+            && !times
+            && !unread
+            && side.names().is_subset(&value.names())
+            && !holds_unknown(side)
     };
     let members: Vec<&Node> = members.into_iter().filter(|side| is_said(side)).collect();
     let calculates =
@@ -99,11 +105,12 @@ fn before_bounds<'a>(
     relations: &'a [Relation],
     equal: impl Fn(&Relation) -> bool,
 ) -> (&'a [Node], &'a [Relation]) {
-    use Relation::{Greater, GreaterEqual, In, Less, LessEqual};
+    use Relation::{Greater, GreaterEqual, In, Less, LessEqual, NotEqual};
     let count = relations.iter().take_while(|relation| equal(relation)).count();
     let (equations, signs) = relations.split_at(count);
     let (before, bounds) = sides.split_at(count + 1);
-    let orders = |sign: &Relation| matches!(sign, Less | LessEqual | Greater | GreaterEqual);
+    let orders =
+        |sign: &Relation| matches!(sign, Less | LessEqual | Greater | GreaterEqual | NotEqual);
     let bounded =
         *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
     let is_value = count > 0 && before.last().is_some_and(is_constant_value);

@@ -8,6 +8,9 @@ use crate::table::{lists, pattern};
 /// Most formulas of a question that are parsed, and the most bytes of them.
 const MOST_FORMULAS: (usize, usize) = (32, 4096);
 
+/// Most bytes of the command before a formula.
+const LONGEST_COMMAND: usize = 192;
+
 /// Returns true if a right answer calculates nothing: it is the formula that the question asks to calculate, or a formula of
 /// the question, or an integral, sum or limit of it, where the ground truth is simpler.
 pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
@@ -23,8 +26,11 @@ pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
     if gold.is_choice() || values.is_none() && !calculated {
         return false;
     }
+    // A plain value may be one of the question's, unless that is to be calculated.
+    let only_asked = !calculated && values.is_none_or(|(value, _)| is_plain(value));
     let mut bytes = 0;
-    let formulas = formulas(question).take(MOST_FORMULAS.0).take_while(|(formula, _)| {
+    let formulas = formulas(question).filter(|(_, asked)| *asked || !only_asked);
+    let formulas = formulas.take(MOST_FORMULAS.0).take_while(|(formula, _)| {
         bytes += formula.len();
         bytes <= MOST_FORMULAS.1
     });
@@ -79,11 +85,12 @@ fn formulas(question: &str) -> impl Iterator<Item = (&str, bool)> {
     let command = pattern!(
         r"(?i)(?:‹asks to calculate›|value of)(?: (?:the|an?|of|each|following|exact|expression|product|quotient|sum|difference|fraction|polynomial|number|integral|limit|determinant|completely|fully))*:?\s*$"
     );
-    formula.captures_iter(question).filter_map(|formula| {
+    let near = |end: usize| question.ceil_char_boundary(end.saturating_sub(LONGEST_COMMAND));
+    formula.captures_iter(question).filter_map(move |formula| {
         let inner = formula.iter().skip(1).flatten().next()?;
         let text = inner.as_str().trim_matches(|c: char| c.is_whitespace() || ",.;:?".contains(c));
         let start = formula.get(0)?.start();
-        Some((text, formula.get(4).is_some() || command.is_match(&question[..start])))
+        Some((text, formula.get(4).is_some() || command.is_match(&question[near(start)..start])))
     })
 }
 

@@ -87,7 +87,7 @@ fn measured(formula: &str, unit: &str) -> String {
 fn conclusion(pieces: &[Piece<'_>]) -> Option<Clause> {
     let leads = pattern!(concat!(
         r"(?i)\bnamely\s*$|\bwhich (?:is|are|gives|makes|equals|leaves)(?: the [a-z ]+)?\s*$",
-        r"|\b(?:whose|and (?:the|their|its)) (?:[a-z]+ )?(?:sum|product|total|difference|answer|value|number|length|area)\b[a-z ]*\b(?:is|equals)\s*$",
+        r"|\b(?:whose|and (?:the|their|its)) (?:[a-z]+ ){0,2}(?:sum|product|total|difference|answer|value|number|length|area|factor|divisor|remainder|root|digit)\b[a-z ]*\b(?:is|equals)\s*$",
         r"|\b(?:for|with|giving) (?:a |the )?(?:total|sum|product|probability|perimeter|length|area)(?: of)?\s*$",
         r"|[,;]\s*(?:and )?(?:they|these)(?: [a-z]+)? (?:add up|sum|amount|come) to\s*$",
         r"|[,;]\s*(?:so|hence|thus|therefore)\b[^,;]*\b(?:is|equals)\s*$",

@@ -67,6 +67,15 @@ impl Answer {
         Some(only.clone())
     }
 
+    /// Returns the readings with the constant of a curve named as in the other answer: `x^2 + y^2 = C` and `y^2 = K - x^2`.
+    pub(crate) fn with_constant_of_curve(&self, other: &Self) -> Option<Vec<Node>> {
+        let (readings, others) = (self.readings.as_deref().ok()?, other.readings.as_deref().ok()?);
+        let (from, to) = (constant_of_curve(readings)?, constant_of_curve(others)?);
+        let capital = [&from, &to].iter().any(|name| name.starts_with('C'));
+        let renamed = || readings.iter().map(|node| node.renamed(&from, &to)).collect();
+        (from != to && capital).then(renamed)
+    }
+
     /// Returns the readings with the constants named as in the other answer, in each order, if that declares several.
     ///
     /// Without a declaration the constants are the names that the other answer has not, but for the argument of a
@@ -94,6 +103,16 @@ impl Answer {
             other.constants.iter().map(|name| Expression::symbol(name)).collect();
         super::orders(&to).into_iter().map(renamed).collect()
     }
+}
+
+/// Returns the only constant of a curve's equation in x, y and t.
+fn constant_of_curve(readings: &[Node]) -> Option<String> {
+    let names = readings.first().filter(|node| node.is_chain())?.names();
+    let is_constant = |name: &&String| matches!(name.as_str(), "C" | "K" | "c" | "k" | "C_1");
+    let mut constants = names.iter().filter(is_constant);
+    let only = constants.next().filter(|_| constants.next().is_none())?;
+    let of_curve = |name: &String| name == only || matches!(name.as_str(), "x" | "y" | "t");
+    (names.iter().all(of_curve) && names.len() > 2).then(|| only.clone())
 }
 
 /// Returns the names in the argument of `f(x) = …`.

@@ -169,9 +169,9 @@ impl Parser {
         let value = bracket || matches!(behind, Kind::Number { .. });
         let known = lists("max min maximum minimum", &label)
             || phrases("quantity").contains(&label.as_str());
-        let found = known && (value || behind.is_any("", "frac dfrac sqrt"));
-        self.position += usize::from(found);
-        found.then_some(label)
+        let is_label = known && (value || behind.is_any("", "frac dfrac sqrt"));
+        self.position += usize::from(is_label);
+        is_label.then_some(label)
     }
 
     /// Parses `\pmod 7`, `\mod 7` and `(\mod 7)` after a residue.

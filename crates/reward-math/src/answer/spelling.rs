@@ -120,6 +120,19 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     })
 }
 
+/// Returns the start of the values behind their number, `= 3 \text{ values: } 12, 24, 36`, or of what a value leads to,
+/// `= 25 \Rightarrow A \text{ is invertible}`.
+fn said_more(folded: &str) -> Option<usize> {
+    let listed = pattern!(
+        r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:values|numbers|solutions|integers|pairs|triples|cases|ways|options):?\s*\}\s*:?\s*[-0-9(\\])"
+    );
+    let property = pattern!(
+        r"=[^=]*[0-9}][^=]*?((?:\s|\\[,;\x20]|\\q?quad)*\\(?:Rightarrow|implies|Longrightarrow)(?:\s|\\[,;\x20])*[A-Za-z]?\s*\\text\s*\{\s*(?:is|are) [a-z -]+\}\.?)$"
+    );
+    let more = captured(listed, folded).or_else(|| captured(property, folded))?;
+    Some(more.start())
+}
+
 /// Removes "(since …", ", because …" and ", which …" from the end.
 pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     // `x = 2 \checkmark, x = 3 \checkmark`
@@ -158,7 +171,8 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let worded = folded.contains("text") || folded.contains(", ");
     let reason = worded.then(|| reason.find(folded)).flatten().map(|reason| reason.start());
     let spelled = phrases("reason").iter().filter_map(|reason| folded.find(reason));
-    let cut = spelled.chain(reason).min();
+    let more = worded.then(|| said_more(folded)).flatten();
+    let cut = spelled.chain(reason).chain(more).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
     let contrast = phrases("contrast").iter().filter_map(|contrast| folded.find(contrast)).min();
     // "x = 3, not x = 4"

@@ -11,6 +11,7 @@ use crate::numeric;
 use crate::relation::{self, Assertion};
 use crate::table::lists;
 use crate::verdict::Rung;
+use crate::words;
 
 impl Comparison {
     pub(super) fn chains(&mut self, left: &Node, right: &Node) -> Result<Finding> {
@@ -246,8 +247,9 @@ impl Comparison {
             unit.clone_from(of_rounded);
         }
         // `4.2 \times 10^3 \times 100 = 4.2 \times 10^5\text{ J} = 420\text{ kJ}`: the first is in joules.
-        let measured = |node: &&&Node| matches!(node, Node::Value { unit: Some(_), .. });
-        let others: Vec<&Node> = assertion.members.iter().filter(measured).copied().collect();
+        let measured = |node: &Node| matches!(node, Node::Value { unit: Some(_), .. });
+        let others: Vec<&Node> =
+            assertion.members.iter().copied().filter(|node| measured(node)).collect();
         // First, as what the sides before it hold may be too long to evaluate.
         let renamed = relation::in_argument_of(assertion.label, other);
         let equal = self.compare(&measured_value, renamed.as_ref().unwrap_or(other))?.0;
@@ -267,7 +269,7 @@ impl Comparison {
             let mut agrees = assertion.value.is_residue() || alike(self, assertion.value);
             for other in others.iter().filter(|other| !std::ptr::eq(*member, **other)) {
                 agrees = agrees
-                    || !measured(&member) && alike(self, other)
+                    || !measured(member) && alike(self, other)
                     || same_unit(member, other) && self.rounded_off(member, other);
             }
             agrees = agrees || self.rounded_off(member, assertion.value);
@@ -280,16 +282,25 @@ impl Comparison {
             _ => false,
         };
         // `\frac13 = 0.333`: the exact side counts. `6.4 \times 10^5\text{ N} = 640\text{ kN}`: either unit does.
-        let mut exact = false;
-        for measure in others.into_iter().filter(|_| !equal) {
-            exact = exact || self.compare(measure, other)?.0;
-        }
+        let mut exact = !equal && self.in_other_unit(chain, assertion.value, other)?;
         let plain = assertion.value.plain().is_some() && !equal && !rounded;
         for member in short.into_iter().filter(|_| plain) {
             exact = exact
                 || self.rounded_off(member, assertion.value) && self.compare(member, other)?.0;
         }
         Ok((equal || rounded || exact, Rung::Relation))
+    }
+
+    /// Returns true if a measure before the value is the same in another unit, and the answer.
+    fn in_other_unit(&mut self, chain: &Node, value: &Node, other: &Node) -> Result<bool> {
+        let Node::Chain { sides, .. } = chain else { return Ok(false) };
+        for side in sides {
+            let measured = matches!(side, Node::Value { unit: Some(_), .. });
+            if measured && self.compare(side, other)?.0 && self.compare(side, value)?.0 {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the last side of `\frac{2F_k}{F_k} = 2`, if the side before it equals it whatever the names stand for.
@@ -329,10 +340,16 @@ impl Comparison {
             return Ok(false);
         };
         let Some((decimal, last_place)) = rounding(expression) else { return Ok(false) };
-        let exact = match unit.as_deref().filter(|_| of_exact != unit) {
+        let from = of_exact.as_deref();
+        let exact = match unit.as_deref().filter(|unit| from != Some(*unit)) {
             Some("percent") => Expression::integer(100) * exact.clone(),
             Some("degree") => Expression::integer(180) * exact.clone() / Expression::symbol("\\pi"),
-            _ => exact.clone(),
+            // `500\text{ s} \approx 8\text{ min}`
+            Some(unit) => match from.and_then(|from| words::conversion(from, unit)) {
+                Some(factor) => Expression::Number(factor) * exact.clone(),
+                None => exact.clone(),
+            },
+            None => exact.clone(),
         };
         Ok(self.compare(rounded, other)?.0
             && numeric::is_within(&exact, &decimal, &half(&last_place), &mut self.enclosure_fuel))

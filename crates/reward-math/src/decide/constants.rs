@@ -3,7 +3,7 @@
 use dashu::{Integer, Rational};
 
 use super::{Comparison, Result};
-use crate::answer::{Node, orders};
+use crate::answer::orders;
 use crate::expression::Expression;
 
 impl Comparison {
@@ -68,22 +68,6 @@ impl Comparison {
         }
         Ok(false)
     }
-}
-
-/// Returns equations with their only constant named as in the other answer: `x^2 + y^2 = C` and `y^2 = K - x^2`.
-pub(super) fn with_constant_of(equations: &[Node], others: &[Node]) -> Option<Vec<Node>> {
-    let constant = |nodes: &[Node]| {
-        let names = nodes.first().filter(|node| node.is_chain())?.names();
-        let is_constant = |name: &&String| matches!(name.as_str(), "C" | "K" | "c" | "k" | "C_1");
-        let mut constants = names.iter().filter(is_constant);
-        let only = constants.next().filter(|_| constants.next().is_none())?;
-        let curve =
-            names.iter().all(|name| name == only || matches!(name.as_str(), "x" | "y" | "t"));
-        (curve && names.len() > 2).then(|| only.clone())
-    };
-    let (from, to) = (constant(equations)?, constant(others)?);
-    let capital = [&from, &to].iter().any(|name| name.starts_with('C'));
-    (from != to && capital).then(|| equations.iter().map(|node| node.renamed(&from, &to)).collect())
 }
 
 /// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.

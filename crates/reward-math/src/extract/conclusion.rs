@@ -59,6 +59,10 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
         Some(tail) => (start + tail.start(), tail.as_str()),
         None => (start, last),
     };
+    // "nineteen trees: eleven of hers, eight of his"
+    let total = last.split([':', '—', ';']).next().unwrap_or_default();
+    let counted = words::normalise(total).and_then(|words| words::only_number(&words));
+    let last = if plain && counted.is_some() { total } else { last };
     let normalised = words::normalise(last).filter(|_| !signs(last) && !last.contains('='))?;
     let number = words::only_number(&normalised)?;
     let stated = pattern!(r"(?i)^(?:zero|one|null|eins|uno|un)[.!*]*$").is_match(last.trim());
@@ -187,7 +191,16 @@ fn clause(sentence: &str) -> usize {
         let leads = pattern!(r"^,? (?:and|but) (?:since|because|as)\b").is_match(&sentence[from..]);
         has_value(head) && !inserted && !unreal && !leads && !asked.is_match(tail)
     });
-    let length = strong.map_or(length, |cut| cut.start());
+    // "12 of the 40 students"
+    let part = pattern!(
+        r"[0-9]\$?(?: [a-z]{1,3})?( of (?:the|its|his|her|their|our)(?: initial| original)? [0-9])"
+    );
+    let concludes = pattern!(r"\b(?:so|thus|hence|therefore|is|are|equals)\b");
+    let part = captured(part, sentence)
+        .filter(|part| !concludes.is_match(&sentence[part.end()..]))
+        .map(|part| part.start());
+    let cuts = strong.map(|cut| cut.start()).into_iter().chain(part).chain(before_parts(sentence));
+    let length = cuts.min().unwrap_or(length);
     let sentence = &sentence[..length];
     let place = pattern!(" (?:‹behind a counted noun›) ");
     let goes_on = pattern!(r"(?i)=|\$|\b(?:‹continues a clause›)\b");
@@ -200,6 +213,20 @@ fn clause(sentence: &str) -> usize {
 fn has_value(text: &str) -> bool {
     text.contains(|c: char| c.is_ascii_digit() || c == '$')
         || words::normalise(text).is_some_and(|words| words::only_number(&words).is_some())
+}
+
+/// Returns the end of a total, behind which its parts follow: "They won 45 euros: 30 on Monday and 15 on Tuesday".
+fn before_parts(sentence: &str) -> Option<usize> {
+    let (total, parts) = sentence.split_once(": ")?;
+    let number = pattern!(r"[0-9]+");
+    let value = |number: &str| number.parse::<u64>().ok();
+    let counted = value(number.find_iter(total).last()?.as_str())?;
+    let parts = number.find_iter(parts).map(|part| value(part.as_str()));
+    let parts: Vec<u64> = parts.collect::<Option<_>>()?;
+    let sum = parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(*part));
+    // "18 minutes a day: 50 by bus against 32 by bike"
+    let difference = matches!(parts[..], [more, less] if more.checked_sub(less) == Some(counted));
+    (parts.len() > 1 && (sum == Some(counted) || difference)).then_some(total.len())
 }
 
 /// Returns true for a clause that ends in a counted noun behind its verb: "The farmer has 17 hens left", "16 people think".

@@ -37,7 +37,7 @@ fn of_nodes(nodes: i64) -> Result<Rule> {
         arithmetic.cosine(&angle)
     };
     let cosines = (0..=2 * nodes).map(&mut cosine).collect::<Result<Vec<_>>>()?;
-    let at = |multiple: i64| {
+    let cosine_of = |multiple: i64| {
         let turned = multiple.rem_euclid(4 * nodes);
         let place = usize::try_from(turned.min(4 * nodes - turned));
         place.ok().and_then(|place| cosines.get(place)).ok_or(Failure::Unknown)
@@ -45,11 +45,11 @@ fn of_nodes(nodes: i64) -> Result<Rule> {
     let mut node = |k: i64| {
         let mut sum = Real::from(1);
         for j in 1..=nodes / 2 {
-            let cosine = at(2 * j * (2 * k - 1))?.shifted(1);
+            let cosine = cosine_of(2 * j * (2 * k - 1))?.shifted(1);
             let part = arithmetic.divide(&cosine, &Real::from(4 * j * j - 1))?;
             sum = arithmetic.subtract(&sum, &part)?;
         }
-        Ok((at(2 * k - 1)?.clone(), arithmetic.divide(&sum.shifted(1), &count)?))
+        Ok((cosine_of(2 * k - 1)?.clone(), arithmetic.divide(&sum.shifted(1), &count)?))
     };
     (1..=nodes).map(&mut node).collect()
 }

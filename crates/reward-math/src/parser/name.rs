@@ -44,6 +44,8 @@ impl Parser {
             || order.is_some()
             || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P" | "O" | "\\Theta" | "\\Omega")
             || plain.ends_with("^{-1}")
+            // A recurrence of numbers `e(n)`.
+            || name == "e" && self.at_argument()
             // `A(2, 3)`: the coordinates of a named point.
             || (name.starts_with(char::is_uppercase)
                 && (self.at_argument() || self.at_symbol('(') && self.at_separated()))
