@@ -1,4 +1,4 @@
-//! Answers that name several values, of which the question asks for one: `\\text{width} = 14, \\text{area} = 322`.
+//! Answers that name several values, of which the question asks for one: `\text{width} = 14, \text{area} = 322`.
 
 use crate::table::pattern;
 

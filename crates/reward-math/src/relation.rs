@@ -181,7 +181,7 @@ fn is_literal(node: &Node) -> bool {
 fn names(side: &Node, value: &Node) -> bool {
     is_label(side)
         // `1 + \frac12 + \frac14 + \cdots`
-        || side.expression().is_some_and(|side| side.holds("\\ldots"))
+        || side.expression().is_some_and(|side| side.holds("\\ldots") || side.any(&is_indefinite))
         || match (side, value) {
             // A series without end or of unknown terms, whose value is not calculated.
             (Node::Value { expression: Expression::Function(name, parts), .. }, Node::Value { .. })
@@ -228,6 +228,11 @@ fn names(side: &Node, value: &Node) -> bool {
             (Node::Builder { .. }, Node::List { .. } | Node::Builder { .. }) => true,
             _ => false,
         }
+}
+
+/// Returns true for an integral without ends: `x\sin x - \int \sin x\,dx` is calculated.
+fn is_indefinite(expression: &Expression) -> bool {
+    matches!(expression, Expression::Function(name, parts) if name == "int" && parts.len() == 2)
 }
 
 /// Returns true for `\sin A + \cos A`: a quantity in which the variable stands in functions alone.

@@ -1,7 +1,7 @@
 //! Parser of items between separators, of their sides, relations and operands.
 
 use super::measure::{in_degrees, is_copula};
-use super::structure::pairs;
+use super::structure::{joined, pairs};
 use super::{Combination, Node, Relation, list, matrix};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
@@ -250,7 +250,7 @@ impl Parser {
                     parts.push(next);
                     Node::Joined(combination, parts)
                 }
-                side => Node::Joined(combination, vec![side, next]),
+                side => joined(combination, side, next),
             };
         }
         Ok(side)

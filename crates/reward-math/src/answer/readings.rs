@@ -243,7 +243,7 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
 /// "no" of "No, there is none".
 fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
     let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
-    let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:] ");
+    let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:](?: |\\})");
     let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
     let doubts = pattern!(r"(?i), (?:but|except|unless) |\bonly (?:if|for|when)\b");
     let verdict = verdict
@@ -269,7 +269,9 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
             words::normalise(folded).and_then(|words| number(&words)).into_iter().collect()
         }
         // "Yes, $u$ is a constant."
-        [Node::List { open: ' ', .. }] => verdict.map(Node::Words).into_iter().collect(),
+        [Node::List { open: ' ', .. } | Node::Chain { .. }] => {
+            verdict.map(Node::Words).into_iter().collect()
+        }
         _ => Vec::new(),
     }
 }

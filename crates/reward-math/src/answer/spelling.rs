@@ -35,10 +35,13 @@ pub(super) fn spelling(folded: &str) -> String {
 pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
     // `9\text{ cm (the root } -4 \text{ is discarded)}`
     let aside = pattern!(
-        r"(?s)^(.*?[^\s(\\])(?:\s|\\[,;\x20]|\\q?quad)*(?:\\text\s*\{\s*)?\(([^()]*?(-?[0-9]+)[^()0-9]*\b(?:is|are|was|were)(?: [a-z]+)? (?:rejected|discarded|extraneous|excluded)[^()0-9]*)\)[\s}.]*$"
+        r"(?s)^(.*?[^\s(\\])(?:\s|\\[,;\x20]|\\q?quad)*(?:\\text\s*\{\s*)?\(([^()]*?(-?[0-9]+)[^()0-9]*\b(?:is|are|was|were)(?: [a-z]+)? (?:rejected|discarded|extraneous|excluded)[^()0-9]*|(?:\\text\s*\{)?\s*(?:reject|discard|exclude)[^()0-9]*?(-?[0-9]+)[^()0-9]*)\)[\s}.]*$"
     );
-    if let Some(parts) = aside.captures(folded)
-        && !parts[1].contains(&parts[3])
+    let rejects = ["reject", "discard", "extraneous", "exclude"];
+    if rejects.iter().any(|word| folded.contains(word))
+        && let Some(parts) = aside.captures(folded)
+        && let Some(value) = parts.get(3).or(parts.get(4))
+        && !parts[1].contains(value.as_str())
     {
         let open = parts[1].matches('{').count() > parts[1].matches('}').count();
         return Cow::Owned(format!("{}{}", &parts[1], if open { "}" } else { "" }));
@@ -127,7 +130,7 @@ fn said_more(folded: &str) -> Option<usize> {
         r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:values|numbers|solutions|integers|pairs|triples|cases|ways|options):?\s*\}\s*:?\s*[-0-9(\\])"
     );
     let property = pattern!(
-        r"=[^=]*[0-9}][^=]*?((?:\s|\\[,;\x20]|\\q?quad)*\\(?:Rightarrow|implies|Longrightarrow)(?:\s|\\[,;\x20])*[A-Za-z]?\s*\\text\s*\{\s*(?:is|are) [a-z -]+\}\.?)$"
+        r"=[^=]*[0-9}][^=]*?((?:\s|\\[,;\x20]|\\q?quad)*\\(?:Rightarrow|implies|Longrightarrow)(?:\s|\\[,;\x20])*[A-Za-z]?\s*\\text\s*\{\s*(?:is|are) [a-z -]+\}\.?|,(?:\s|\\[,;\x20])*\\text\s*\{\s*(?:so|hence|thus) [a-z ]+ (?:is|are) [a-z -]+\}\.?)$"
     );
     let more = captured(listed, folded).or_else(|| captured(property, folded))?;
     Some(more.start())

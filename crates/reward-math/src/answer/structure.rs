@@ -1,7 +1,7 @@
 //! Bracketed lists, and sets by their members or by what holds of these: `\{x \mid x > 2\}`.
 
 use super::sign::counted;
-use super::{Node, expand};
+use super::{Combination, Node, expand};
 use crate::parser::{Parser, Result};
 use crate::token::Kind;
 use crate::words;
@@ -138,4 +138,19 @@ pub(super) fn pairs(first: &Node, second: &Node) -> Option<Node> {
     let all = first.iter().flat_map(|a| second.iter().map(move |b| pair(a, b)));
     let items = all.take(MOST + 1).collect::<Vec<_>>();
     (items.len() <= MOST).then_some(Node::List { open: '{', close: '}', items })
+}
+
+/// Joins two sets: `\{(0, 0)\} \cup \{(1, 1)\}` is the set of both points.
+pub(super) fn joined(combination: Combination, first: Node, second: Node) -> Node {
+    let is_point = |item: &Node| matches!(item, Node::List { open: '(', .. });
+    match (first, second) {
+        (
+            Node::List { open: open @ '{', close, items: mut points },
+            Node::List { open: '{', items, .. },
+        ) if combination == Combination::Union && points.iter().chain(&items).all(is_point) => {
+            points.extend(items);
+            Node::List { open, close, items: points }
+        }
+        (first, second) => Node::Joined(combination, vec![first, second]),
+    }
 }

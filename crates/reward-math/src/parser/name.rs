@@ -122,7 +122,7 @@ impl Parser {
         (small || letter.starts_with('\\')) && !letter.starts_with(argument) && self.at_argument()
     }
 
-    /// Skips `^{(3)}` before an argument: three primes, and the number of more.
+    /// Skips the order of a derivative before its argument, `^{(3)}`, and returns it: as primes up to three.
     fn order_of_derivative(&mut self) -> Option<String> {
         let signs = [(0, '^'), (1, '{'), (2, '('), (4, ')'), (5, '}'), (6, '(')];
         let order = match self.peek_at(3)? {

@@ -128,7 +128,8 @@ fn marked(text: &str) -> String {
     let limit = pattern!(
         r"(?s)\\(?:to|rightarrow)(?-u:\b)(.*?)(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*as\s*\}?\s*\$?[a-z]\s*\\(?:to|rightarrow)(?-u:\b).*$"
     );
-    let text = &*limit.replace(text, "\\Rightarrow $1");
+    let concludes = text.contains(" as") || text.contains("{as");
+    let text = if concludes { &*limit.replace(text, "\\Rightarrow $1") } else { text };
     let text = check.replace_all(text, |parts: &Captures<'_>| {
         let kept = parts[1].chars().next().filter(|c| *c != '\\');
         format!("{}\\aside {}", kept.map_or(String::new(), String::from), &parts[2])
