@@ -4,24 +4,37 @@ use crate::table::pattern;
 
 /// Returns the value whose label alone the last sentence of the question holds.
 pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
-    let label =
-        pattern!(r"\\text(?:bf)?\s*\{\s*([A-Za-z][A-Za-z ]{0,30}?)\s*(?::\s*\}|\}\s*[:=]|=\s*\})");
-    let labels: Vec<_> =
-        label.captures_iter(answer).filter_map(|all| all.get(0).zip(all.get(1))).collect();
-    if labels.len() < 2 {
-        return None;
-    }
+    let label = pattern!(concat!(
+        r"\\text(?:bf)?\s*\{\s*([A-Za-z][A-Za-z ]{0,30}?)\s*(?::\s*\}|\}\s*[:=]|=\s*\})",
+        r"|\\text\s*\{[^{}]*?\b(?:the|its) ([a-z ]{1,30}?) (?:is|are|equals)\s*\}",
+    ));
+    let letter = pattern!(r"(?:^|[,;&\s}\\])([b-zB-HJ-Z])\s*&?\s*=");
+    let labelled = [label, letter].map(|pattern| {
+        let all = pattern.captures_iter(answer);
+        let parts = all.filter_map(|all| all.get(0).zip(all.iter().skip(1).flatten().next()));
+        parts.collect::<Vec<_>>()
+    });
+    let labels = labelled.into_iter().find(|labels| labels.len() > 1)?;
     let sentence = question.trim_end().trim_end_matches(['.', '?', '!']);
     let start = sentence.rfind(['.', '?', '!', '\n']).map_or(0, |end| end + 1);
-    let words: Vec<String> = words(&sentence[start..]);
-    let named = |label: &str| {
-        let label = self::words(label);
-        words.windows(label.len()).any(|part| part == label)
+    let sentence = &sentence[start..];
+    // "Solve $2x + y = 16$, $x - y = 2$ for $x$"
+    let clause = sentence.rfind([';', ',']).into_iter().chain(sentence.rfind(" for ")).max();
+    let only_named = |text: &str| {
+        let asked = words(text);
+        let is_named = |label: &str| {
+            let label = words(label);
+            asked.windows(label.len()).any(|part| part == label)
+        };
+        let mut named =
+            labels.iter().enumerate().filter(|(_, (_, label))| is_named(label.as_str()));
+        named.next().filter(|_| named.next().is_none())
     };
-    let mut named = labels.iter().enumerate().filter(|(_, (_, label))| named(label.as_str()));
-    let (place, (all, _)) = named.next().filter(|_| named.next().is_none())?;
+    let named = clause.and_then(|at| only_named(&sentence[at..]));
+    let (place, (all, _)) = named.or_else(|| only_named(sentence))?;
     let end = labels.get(place + 1).map_or(answer.len(), |(next, _)| next.start());
-    let separators = pattern!(r"^[\s:=]+|(?:[\s,;.]|\\[,;\x20]|\\q?quad)+$");
+    let separators =
+        pattern!(r"^[\s:=]+|(?:[\s,;.&]|\\[\\,;\x20]|\\q?quad|\\end\{[a-z]+\}|\\right\.?)+$");
     Some(separators.replace_all(&answer[all.end()..end], "").into_owned())
 }
 

@@ -126,6 +126,14 @@ fn behind_estimate<'a>(
         is_constant_value(node)
             && !matches!(node, Node::Value { expression: Expression::Number(_), .. })
     };
+    // `e^{-x} \approx 1 - x + \frac{x^2}{2!} = 1 - x + \frac{x^2}{2}`
+    if let ([estimated, rest @ ..], [Relation::Approximately, equations @ ..]) = (sides, relations)
+        && !equations.is_empty()
+        && estimated.has_variable()
+        && rest.iter().all(Node::has_variable)
+    {
+        return (rest, equations);
+    }
     let sign = relations.iter().rposition(|relation| *relation == Relation::Approximately);
     match (sign, relations.last(), sides.last()) {
         (Some(at), Some(Relation::Equal), Some(last)) if exact(last) && exact(&sides[at + 1]) => {

@@ -150,7 +150,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     // `\frac1e (\approx 0.37)`
     // `\frac18 (12.5\%)`
     let rounded =
-        pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20]|\\text\s*\{)+\(\s*(?:or[\s}]*[0-9.]+(?:\s*\\?%)?|[0-9.]+\s*\\?%)|(?:\s|\\[;,\x20]|\\q?quad)+\((?:[-+0-9.\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+=(?:[-+0-9.,=\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+)\)$")
+        pattern!(r"(?:(?:\s|\\[;,])*\(\s*\\approx[^()]*|(?:\s|\\[;,\x20]|\\text\s*\{)+\(\s*(?:or[\s}]*[0-9.]+(?:\s*\\?%)?|[0-9.]+\s*\\?%)|(?:\s|\\[;,\x20]|\\q?quad)+\((?:[-+0-9.^\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+=(?:[-+0-9.,=^\s{}]|\\(?:times|cdot|[dt]?frac|div|[,;\x20]))+)\)$")
             .find(folded);
     // `f(x) \le \frac{6\sqrt2}{\sqrt6} = 2\sqrt3 \quad (x = 6)`
     let place = pattern!(
