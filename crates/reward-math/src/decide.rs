@@ -41,7 +41,7 @@ pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Ver
     decide_with_witness(response, gold, options).0
 }
 
-/// Returns the verdict if it is right. That an answer is wrong is not proved, which costs the most.
+/// Returns the verdict if it is right; for a wrong answer no evidence is looked for.
 pub(crate) fn if_right(response: &Answer, gold: &Answer, options: &Options) -> Option<Verdict> {
     Some(decided(response, gold, options, false).0).filter(Verdict::is_right)
 }

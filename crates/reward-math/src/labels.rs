@@ -9,12 +9,12 @@ pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
         r"|\\text\s*\{[^{}]*?\b(?:the|its) ([a-z ]{1,30}?) (?:is|are|equals)\s*\}",
     ));
     let letter = pattern!(r"(?:^|[,;&\s}\\])([b-zB-HJ-Z])\s*&?\s*=");
-    let labelled = [label, letter].map(|pattern| {
+    let mut labelled = [label, letter].into_iter().map(|pattern| {
         let all = pattern.captures_iter(answer);
         let parts = all.filter_map(|all| all.get(0).zip(all.iter().skip(1).flatten().next()));
         parts.collect::<Vec<_>>()
     });
-    let labels = labelled.into_iter().find(|labels| labels.len() > 1)?;
+    let labels = labelled.find(|labels| labels.len() > 1)?;
     let sentence = question.trim_end().trim_end_matches(['.', '?', '!']);
     let start = sentence.rfind(['.', '?', '!', '\n']).map_or(0, |end| end + 1);
     let sentence = &sentence[start..];

@@ -327,9 +327,7 @@ pub(crate) fn is_definable(label: &Node) -> bool {
 pub(crate) fn holds_unknown(node: &Node) -> bool {
     match node {
         Node::Value { expression, .. } => expression.any(&|node| match node {
-            Expression::Function(name, parts) => {
-                is_plain_function(name) || name == "int" && parts.len() == 2
-            }
+            Expression::Function(name, _) => is_plain_function(name) || is_indefinite(node),
             _ => false,
         }),
         Node::Chain { sides, .. } => sides.iter().any(holds_unknown),

@@ -100,7 +100,10 @@ impl Comparison {
     fn families_of(&mut self, items: &[Node], integer: Option<&str>) -> Result<Vec<Family>> {
         const MOST: usize = 8;
         let mut families = Vec::new();
-        for item in items.iter().take(MOST) {
+        if items.len() > MOST {
+            return Ok(families);
+        }
+        for item in items {
             let of_item = self.family(item, integer)?;
             if of_item.is_empty() {
                 return Ok(of_item);

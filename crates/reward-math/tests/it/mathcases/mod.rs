@@ -165,14 +165,15 @@ fn reaches_with_known(file: &str, rows: usize, agreed: usize, known: usize) {
 /// The fourth: `CO` for `Co`, two orders, and which of two roots is the double one. The sixth: an order of moves, (2, 5) for
 /// 2 < x < 5, per mille beside a formula, and a bound. The seventh: 12 in a box for the area, before which the text says
 /// perimeter, and 4 m/s in a formula, behind which it says the other direction. The eighth holds pairs in the style of the tests
-/// of other graders, and none.
+/// of other graders, and none. The ninth: 0.12 % for 0.12, an option that an edit behind the box replaces, "a dozen 7s", and "double
+/// what we found".
 #[test]
 fn rows_with_known_false_positives_reach_the_floor() {
     reaches_with_known("examined_4.jsonl", 1620, 1578, 4);
     reaches_with_known("examined_6.jsonl", 813, 768, 4);
     reaches_with_known("examined_7.jsonl", 633, 616, 2);
     reaches_with_known("examined_8.jsonl", 678, 673, 0);
-    reaches_with_known("examined_9.jsonl", 1474, 1435, 0);
+    reaches_with_known("examined_9.jsonl", 1478, 1446, 4);
 }
 
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
