@@ -24,7 +24,7 @@ use regex::Captures;
 
 use crate::fold::{fold, undecorated};
 use crate::relation;
-use crate::table::{lists, pattern, phrases, unwrapped};
+use crate::table::{lists, pattern, unwrapped};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
@@ -122,6 +122,8 @@ impl Answer {
 
     /// Parses an answer, as the last of several steps too if wanted.
     pub(crate) fn parse_with(text: &str, stepwise: bool) -> std::result::Result<Self, ParseError> {
+        // `$f(t) = 3t, t \ge 0$.`
+        let text = unwrapped(pattern!(r"^\$([^$]+)\$\.?$"), text.trim());
         let text = &*without_frames(without_box(without_signs(text.trim())));
         let text = &*with_formulas(text);
         if text.is_empty() {
@@ -150,7 +152,8 @@ impl Answer {
         if folded.len() > MAX_WORDED {
             return Ok(Self::of(spelling(folded), readings::plain(folded)));
         }
-        Ok(Self::read(&spelling::without_rejected(folded), stepwise))
+        let folded = spelling::with_declared_index(folded);
+        Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
 
     /// Reads a formula of numbers alone, as most answers are: it has no other reading.
@@ -416,7 +419,7 @@ fn without_box(text: &str) -> &str {
 
 /// Splits "for all x in …" off an answer that has text before it, or a bound with the name that it bounds.
 fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, String)>) {
-    let cut = phrases("for all").iter().filter_map(|opening| folded.find(opening)).min();
+    let cut = pattern!("‹for all›").find(folded).map(|opening| opening.start());
     // "2 for all n >= 3, 1 for n = 2": a value in each case.
     let cases = pattern!(r"(?:,|\\q?quad)(?:\s|\\[,;\x20])*-?[0-9][^,]*(?:for|if|when|\()");
     let cut = cut.filter(|at| !cases.is_match(&folded[*at..]));

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use crate::options::Options;
 use crate::table::pattern;
-use crate::words;
 
+mod bold;
 mod boxes;
 mod conclusion;
 mod echo;
@@ -21,7 +21,7 @@ pub(crate) use boxes::{all_of_last_paragraph, by_parts, listed_values};
 pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 use extracted::{Finder, first_of, only, some_text, trimmed};
-pub(crate) use fallback::{last_formula, only_number};
+pub(crate) use fallback::{gives_up, last_formula, only_number, value_of_sentence};
 pub(crate) use json::items;
 pub(crate) use phrase::letter_behind;
 
@@ -33,7 +33,7 @@ const MARKED: [Finder; 7] = [
     (phrase::letter_at_the_end, Rule::Phrase),
     (phrase::last_phrase, Rule::Phrase),
     (phrase::letter_said_right, Rule::Phrase),
-    (bold, Rule::Bold),
+    (bold::at_the_end, Rule::Bold),
 ];
 
 /// Extracts the answer of a response by the first rule that applies.
@@ -67,8 +67,12 @@ pub(crate) fn extract_answering(
     if echoes.is_empty() {
         return extract(response, options);
     }
-    let own_turn = turn::own(response).unwrap_or(0..response.len());
-    find(&only(response, own_turn, &echoes), options)
+    // The question repeated behind an answer opens no other problem.
+    let unrepeated = only(response, 0..response.len(), &echoes);
+    match turn::own(&unrepeated) {
+        None => find(&unrepeated, options),
+        Some(turn) => find(&only(&unrepeated, turn, &[]), options),
+    }
 }
 
 /// Returns the text of the model's own turn, behind its closed thinking.
@@ -133,32 +137,4 @@ fn hash_marks(response: &str) -> Option<Range<usize>> {
     let start = mark + heading.map_or(0, |heading| heading.end());
     let end = response[start..].find('\n').map_or(response.len(), |length| start + length);
     some_text(response, start..end)
-}
-
-/// Returns the only bold text of the last line, with words or a reason behind it: "It needs **4 hours** in total".
-fn only_bold(response: &str) -> Option<Range<usize>> {
-    let line = response.rfind('\n').map_or(0, |at| at + 1);
-    let parts =
-        pattern!(r"^([^*]*)\*\*([^*]*)\*\*(?:[a-z ]*(?:[,;:] [^*0-9]*)?|[a-z ]*, (?:as|since|because|where|with)\b[^*]*|\s*\([a-z][^()]*\))\.?$")
-            .captures(&response[line..])?;
-    let bold = parts.get(2)?;
-    let lower = bold.as_str().to_lowercase();
-    let number = lower.contains(|c: char| c.is_ascii_digit())
-        || words::number(&lower).is_some()
-        || pattern!(r"\b(?:that|is|are) $").is_match(&parts[1]);
-    let is_answer = number && !words::makes_another(&parts[1]);
-    some_text(response, line + bold.start()..line + bold.end()).filter(|_| is_answer)
-}
-
-fn bold(response: &str) -> Option<Range<usize>> {
-    let trimmed_end = response.trim_end().trim_end_matches(['.', '!', ':']);
-    let Some(body) = trimmed_end.strip_suffix("**") else { return only_bold(trimmed_end) };
-    let body = body.trim_end_matches(['.', ' ']);
-    let line = body.rfind('\n').map_or(0, |at| at + 1);
-    let start = line + body[line..].rfind("**")? + 2;
-    // "**Question:**" is a heading.
-    let bold = some_text(response, start..body.len())?;
-    let is_answer =
-        !response[bold.clone()].ends_with(':') && !words::makes_another(&response[line..start - 2]);
-    is_answer.then_some(bold)
 }

@@ -4,11 +4,13 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::table::{Pattern, compiled, phrases, quoted_pair};
+use regex::Captures;
+
+use crate::table::{Pattern, compiled, pattern, phrases, quoted_pair};
 
 /// Replaces Unicode mathematics by ASCII or LaTeX and drops invisible characters.
 pub(crate) fn fold(text: &str) -> String {
-    let text = plain(text);
+    let text = with_circles(plain(text));
     let mut folded = String::with_capacity(text.len() + 16);
     let mut script = None;
     for c in text.chars() {
@@ -70,6 +72,19 @@ fn plain(text: &str) -> Cow<'_, str> {
         }
     }
     plain
+}
+
+/// Returns `①` for `\textcircled{1}`.
+fn with_circles(text: Cow<'_, str>) -> Cow<'_, str> {
+    if !text.contains("circled") {
+        return text;
+    }
+    let circled = pattern!(r"\\(?:text)?circled\s*\{?\s*(?:\\small\s*)?([1-9])\s*\}?");
+    let sign = |parts: &Captures<'_>| {
+        let place = u32::from(parts[1].as_bytes()[0] - b'1');
+        char::from_u32(u32::from('①') + place).map(String::from).unwrap_or_default()
+    };
+    Cow::Owned(circled.replace_all(&text, sign).into_owned())
 }
 
 /// The inside of Markdown's emphasis and quotes around the whole text, behind `=`, `:` and `\therefore`.

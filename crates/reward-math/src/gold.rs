@@ -1,18 +1,20 @@
 //! A ground truth, parsed once and compared with many responses.
 
-use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::answer::{Answer, Node};
+use crate::choices::Choices;
 use crate::decide::{decide, decide_with_witness, if_right};
 use crate::extract::{
-    Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering, items,
-    last_formula, letter_behind, listed_values, only_number, own_turn,
+    Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
+    gives_up, items, last_formula, letter_behind, listed_values, only_number, own_turn,
+    value_of_sentence,
 };
 use crate::labels;
 use crate::options::Options;
 use crate::restated;
-use crate::table::{captured, lists, paired, pattern, starts_with_ignoring_case};
+use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
+use crate::truth;
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -25,10 +27,9 @@ pub struct Gold {
     pointed: Option<Answer>,
     options: Options,
     question: Option<Arc<Question>>,
+    /// The choices that the question lists, read when they are first needed.
+    choices: Arc<OnceLock<Choices>>,
 }
-
-/// Most spellings of a ground truth.
-const MOST_SPELLINGS: usize = 16;
 
 /// Longest sentence of which the only number is taken, in bytes.
 const LONGEST_SENTENCE: usize = 2048;
@@ -44,45 +45,21 @@ impl Gold {
         let every_mark = Options { strict: false, ..options.clone() };
         let inner = marked.then(|| extract(ground_truth, &every_mark)).flatten();
         let text = inner.as_ref().map_or(ground_truth, |extracted| extracted.text.as_str());
-        let text = &*quoted(text);
-        let pointed = words::with_decimal_point(text).and_then(|text| Answer::parse(&text).ok());
-        // `\frac{2015 \cdot 2013}{4} \text{ OR } \frac{4056195}{4}`
-        let alternative = pattern!(r"\$? OR \$?|\\text\s*\{ OR \}");
-        let spellings: Vec<&str> = alternative.splitn(text, MOST_SPELLINGS).collect();
-        // "P OR Q" is a statement of logic.
-        let values = spellings.iter().all(|text| text.contains(|c: char| c.is_ascii_digit()));
-        let (text, spellings) = match spellings.as_slice() {
-            [first, rest @ ..] if values => (*first, rest),
-            _ => (text, &[][..]),
-        };
-        let mut answer = Answer::parse(text)?;
-        let is_unread = answer.unread.is_some() || answer.readings.is_err();
-        if let Some(text) = closed(text).filter(|_| is_unread) {
-            answer = Answer { spelling: answer.spelling, ..Answer::parse(&text)? };
-        }
-        for spelling in spellings {
-            if let (Ok(readings), Ok(others)) =
-                (&mut answer.readings, Answer::parse(spelling)?.readings)
-            {
-                readings.extend(others);
-            }
-        }
-        if text.contains("log") {
-            answer = answer.with_natural_logarithms();
-        }
-        // A program prints `true` for "Yes".
-        let verdict = answer.words.as_deref().and_then(|words| paired("same verdict", words));
-        if let (Some(verdict), Ok(readings)) = (verdict, &mut answer.readings) {
-            readings.push(Node::Words(verdict.to_owned()));
-        }
-        Ok(Self { answer, pointed, options: options.clone(), question: None })
+        let (answer, pointed) = truth::parse(text)?;
+        Ok(Self {
+            answer,
+            pointed,
+            options: options.clone(),
+            question: None,
+            choices: Arc::default(),
+        })
     }
 
     /// Adds the question: nothing is extracted from a response's repetition of it, and an answer that only repeats the
     /// formula to be calculated is none.
     #[must_use]
     pub fn asked(self, question: &str) -> Self {
-        Self { question: Some(Arc::new(Question::new(question))), ..self }
+        Self { question: Some(Arc::new(Question::new(question))), choices: Arc::default(), ..self }
     }
 
     /// Extracts the answer of a response as [`Gold::verify`] does.
@@ -95,6 +72,7 @@ impl Gold {
         let Some(extracted) = self.extract(response) else {
             let words = self
                 .words_at_the_end(response)
+                .or_else(|| self.choice_at_the_end(response))
                 .filter(|_| self.options.last_number && !self.options.strict);
             let nothing = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
             return words.map_or(nothing, |words| self.verify_answer(&words));
@@ -106,11 +84,20 @@ impl Gold {
         if verdict.is_right() && self.question.as_ref().is_some_and(restated) {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::Restated };
         }
-        verdict
+        let ordered = verdict.is_right().then(|| {
+            let question = self.question.as_ref()?.text();
+            labels::in_blanks(&extracted.text, &self.answer, question, &self.options)
+        });
+        let ordered = ordered.flatten();
+        ordered.filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
     }
 
     /// Compares the answer of a response, also as its surroundings let it be read.
     fn compared(&self, response: &str, extracted: &Extracted) -> Verdict {
+        let value = !self.answer.is_words() && !self.answer.is_choice();
+        if extracted.rule == Rule::LastSentence && value && gives_up(response) {
+            return Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
+        }
         let money = words::without_points(&extracted.text)
             .filter(|_| words::writes_decimal_commas(response));
         let measured = self.with_unit(response, extracted).or(money);
@@ -133,17 +120,48 @@ impl Gold {
             self.behind_letter(response, extracted),
             rounded(response, extracted),
             closing_formula(extracted),
+            value_of_sentence(&extracted.text)
+                .filter(|_| extracted.rule == Rule::Phrase && self.options.last_number)
+                .map(str::to_owned),
             behind_colon(extracted),
             self.only_point(response, extracted),
             self.time(extracted),
-            self.words_at_the_end(response).filter(|_| unmarked),
+            self.words_at_the_end(response).filter(|_| unmarked || extracted.rule == Rule::Bold),
+            self.choice_at_the_end(response).filter(|_| unmarked),
             self.question
                 .as_ref()
                 .and_then(|question| labels::asked(&extracted.text, question.text())),
         ];
         let right =
-            |answer: String| if_right(&Answer::parse(&answer).ok()?, &self.answer, &self.options);
-        others.into_iter().flatten().find_map(right).unwrap_or(verdict)
+            |answer: &String| if_right(&Answer::parse(answer).ok()?, &self.answer, &self.options);
+        let others: Vec<String> = others.into_iter().flatten().collect();
+        let chosen = || {
+            // "Answers: A, B"
+            let two = pattern!(
+                r"(?i:answers?|options?|choices?)(?: are)?[:\s*]+\(?[A-J]\)?\**(?:,| and| or| &)\s*\**\(?[A-J](?-u:\b)"
+            );
+            let texts = others.iter().map(String::as_str).chain([extracted.text.as_str()]);
+            let marked = !unmarked || !two.is_match(response);
+            let choices = self.choices().filter(|_| marked)?;
+            texts.into_iter().find_map(|text| choices.verdict(text, &self.answer, &self.options))
+        };
+        let one_of_several = || {
+            let question = self.question.as_ref()?.text();
+            labels::one_of_several(&extracted.text, &self.answer, question, &self.options)
+        };
+        let right = others.iter().find_map(right);
+        right.or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
+    }
+
+    /// Returns the letter of the choice with whose text the response ends.
+    fn choice_at_the_end(&self, response: &str) -> Option<String> {
+        self.choices()?.at_the_end(own_turn(response), &self.answer)
+    }
+
+    /// Returns the choices of the question.
+    fn choices(&self) -> Option<&Choices> {
+        let question = self.question.as_ref()?;
+        Some(self.choices.get_or_init(|| Choices::of(question.text())))
     }
 
     /// Returns the items of a list in JSON; none where the ground truth may be an open interval.
@@ -237,30 +255,62 @@ impl Gold {
         measured.then(|| format!("{larger}{}\\text{{ {unit}}}", extracted.text))
     }
 
-    /// Returns D for `\boxed{12}`, "which is choice (D)", and for "That matches option (D)." at the end.
+    /// Returns D for `\boxed{12}`, "which is choice (D)", for "That matches option (D)." at the end, and for the text of
+    /// the choice behind its letter: "D (12)".
     fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
-        const STOPS: [char; 4] = ['.', '!', '?', '\n'];
-        let last = response.trim_end();
+        const STOPS: [char; 5] = ['.', '!', '?', '。', '\n'];
+        if !self.answer.is_choice() {
+            return None;
+        }
         let boxed = &extracted.text;
+        if let Some((letter, _)) = words::letter_and_text(boxed) {
+            return Some(letter.to_owned());
+        }
+        let last = response.trim_end();
         let inside = letter_behind(boxed).filter(|_| !words::takes_back(&boxed.to_lowercase()));
         let place = match extracted.rule {
             Rule::Box if inside.is_some() => extracted.span.start,
-            Rule::Box => extracted.span.end,
-            Rule::LastNumber => last.rfind(STOPS).map_or(0, |stop| {
-                last[..stop].rfind(STOPS).filter(|_| stop + 1 == last.len()).unwrap_or(stop)
-            }),
+            Rule::Box => {
+                // "The answer is (A) $\boxed{4\pi}$."
+                let before =
+                    pattern!(r"(?i:answer|choice|option)(?: is)?:? \(?([A-J])\)?[}\s$]*\\boxed\{$");
+                let near = response[..extracted.span.start].char_indices().rev().nth(48);
+                let near = near.map_or(0, |(at, _)| at);
+                if let Some(letter) = captured(before, &response[near..extracted.span.start]) {
+                    return Some(letter.as_str().to_owned());
+                }
+                extracted.span.end
+            }
+            Rule::LastNumber => {
+                // "(D)" in the first line, and an explanation.
+                if let Some(letter) = captured(
+                    pattern!(r"^\s*\**\(?([A-J])(?:\)?[.:]?\**\s*|[).] [^\n]{1,60})\n"),
+                    response,
+                ) {
+                    return Some(letter.as_str().to_owned());
+                }
+                last.rfind(STOPS).map_or(0, |stop| {
+                    let ends = last[stop..].chars().nth(1).is_none();
+                    last[..stop].rfind(STOPS).filter(|_| ends).unwrap_or(stop)
+                })
+            }
             _ => return None,
         };
-        self.answer.is_choice().then(|| letter_behind(&response[place..]))?.map(str::to_owned)
+        letter_behind(&response[place..]).map(str::to_owned)
     }
 
-    /// Returns the value of "**Answer: (D)** $x = -0.4$", if the ground truth is no letter.
+    /// Returns the value of "**Answer: (D)** $x = -0.4$" and "D (12)", if the ground truth is no letter.
     fn behind_letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        if !self.answer.choices.is_empty() {
+            return None;
+        }
+        if let Some((_, text)) = words::letter_and_text(&extracted.text) {
+            return Some(text.to_owned());
+        }
         let letter = pattern!(r"^\(?[A-J]\)?$").is_match(&extracted.text);
         let value = pattern!(r"^[*.: ]+(\S[^\n]*)");
         let value = captured(value, &response[extracted.span.end..])?;
-        let chosen = letter && extracted.rule == Rule::Phrase && self.answer.choices.is_empty();
-        chosen.then(|| value.as_str().to_owned())
+        (letter && extracted.rule == Rule::Phrase).then(|| value.as_str().to_owned())
     }
 
     /// Returns the only point of the last sentence, if the ground truth is one: "the centre is $(-7, 3)$ and the radius $2$".
@@ -285,10 +335,14 @@ impl Gold {
         if let Some(parts) = measure.captures(extracted.text.trim()).filter(|_| plain) {
             return Some(parts[1].to_owned());
         }
+        // `\\text{Adam loses \\$16.}`
+        let of_somebody =
+            pattern!(r"^\\text\{[A-Z][a-z]+ [a-z]{2,} (?:\\?\$)?[0-9][0-9.,]*(?: [a-z]+)?[.!]?\}$");
         let in_words = extracted.text.len() <= LONGEST_SENTENCE
             && (!matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
                 || pattern!(r"^\\text\{(?i:‹opens a count›)[^{}$\\]*\}$")
-                    .is_match(&extracted.text))
+                    .is_match(&extracted.text)
+                || of_somebody.is_match(&extracted.text))
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
             && !words::takes_back(&extracted.text.to_lowercase());
@@ -325,7 +379,7 @@ impl Gold {
         let ends = sentence.match_indices(' ').map(|(at, _)| sentence.split_at(at + 1));
         let says = |(before, tail): (&str, &str)| {
             let verb = pattern!(
-                r"\b(?:has|have|series|sequence|integral|is|are|be an?|be|facing|called) $"
+                r"\b(?:has|have|series|sequence|integral|is|are|be an?|be|facing|called|on) $"
             );
             verb.is_match(before)
                 && !before.contains('(')
@@ -338,12 +392,16 @@ impl Gold {
         let many =
             gold == "infinitely many" && last.to_lowercase().contains("there are infinitely many");
         // "Yes, it is possible. For instance, take 1, 4 and 9."
-        let doubts = pattern!(r"(?i)\b(?:no|not|yes|but|however|if|unless|only)\b|n't\b");
-        let opening = own_turn(response).trim_start();
-        let opens = lists("yes no", gold)
-            && starts_with_ignoring_case(opening, gold)
-            && opening[gold.len()..].starts_with([',', '.'])
-            && !doubts.is_match(&opening[gold.len()..]);
+        let doubts = pattern!(r"(?i)\b(?:yes|but|however|if|unless|only)\b");
+        let denies = pattern!(r"(?i)\b(?:no|not)\b|n['’]t\b");
+        let opening = own_turn(response).trim_start().trim_start_matches('*');
+        let opens = lists("yes no", gold) && starts_with_ignoring_case(opening, gold) && {
+            let reason = opening[gold.len()..].trim_start_matches('*');
+            let reason = reason.split("\n\n").next().unwrap_or_default();
+            reason.starts_with([',', '.'])
+                && !doubts.is_match(reason)
+                && (gold == "no" || !denies.is_match(reason))
+        };
         (many || opens || wins || ends.into_iter().any(says)).then(|| gold.to_owned())
     }
 
@@ -379,18 +437,6 @@ impl Gold {
     }
 }
 
-/// Returns `3, -2` for a list as a program prints it, `['3', '-2']`.
-fn quoted(text: &str) -> Cow<'_, str> {
-    let inner = text.trim().strip_prefix('[').and_then(|text| text.strip_suffix(']'));
-    let item = pattern!(r#"^(?:\s*(?:'[^']*'|"[^"]*")\s*,?)+$"#);
-    let Some(inner) = inner.filter(|inner| item.is_match(inner)) else {
-        return Cow::Borrowed(text);
-    };
-    let items = pattern!(r#"'[^']*'|"[^"]*""#).find_iter(inner).map(|item| item.as_str());
-    let text = |item: &str| item[1..item.len() - 1].replace("\\\\", "\\");
-    Cow::Owned(items.map(text).collect::<Vec<_>>().join(", "))
-}
-
 /// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".
 fn without_remark(extracted: &Extracted) -> Option<String> {
     let remark = pattern!(r"^([^()$\\]*[^()$\\\s])\s+\(([^()]*)\)(?: of [a-z ]+)?$")
@@ -400,12 +446,6 @@ fn without_remark(extracted: &Extracted) -> Option<String> {
         pattern!(r"^(?:or|and|mod|not|rejected|twice|double|multiplicity)\b").is_match(&inside);
     (!other && !words::takes_back(&inside) && extracted.rule != Rule::Box)
         .then(|| remark[1].to_owned())
-}
-
-/// Adds the braces that a data set lost at the end: `\frac{11}{2^{20}`.
-fn closed(text: &str) -> Option<String> {
-    let missing = text.matches('{').count().saturating_sub(text.matches('}').count());
-    (1..=2).contains(&missing).then(|| format!("{text}{}", "}".repeat(missing)))
 }
 
 /// Returns the decimal of "√2 km, approximately 1.41 km".

@@ -1,6 +1,11 @@
-//! Answers that name several values, of which the question asks for one: `\text{width} = 14, \text{area} = 322`.
+//! The value that the question asks for, of several: the one with a label, `\text{width} = 14, \text{area} = 322`, those of its
+//! blanks in their order, or any.
 
+use crate::answer::{Answer, Node};
+use crate::decide::{decide, if_right};
+use crate::options::Options;
 use crate::table::pattern;
+use crate::verdict::Verdict;
 
 /// Returns the value whose label alone the last sentence of the question holds.
 pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
@@ -36,6 +41,54 @@ pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
     let separators =
         pattern!(r"^[\s:=]+|(?:[\s,;.&]|\\[\\,;\x20]|\\q?quad|\\end\{[a-z]+\}|\\right\.?)+$");
     Some(separators.replace_all(&answer[all.end()..end], "").into_owned())
+}
+
+/// Returns the number of blanks that a question leaves for answers.
+fn blanks(question: &str) -> usize {
+    let blank = pattern!(
+        r"_{2,}|(?:\\_){2,}|[(（]\s*\$?\\q?quad\$?\s*[)）]|（\s*）|\\underline\s*\{(?:\s|\\q?quad|\\[hv]space\*?\{[^{}]*\})*\}"
+    );
+    blank.find_iter(question).count()
+}
+
+/// Compares the values for several blanks of a question, "$a =$ ____, $b =$ ____", in their order; `None` unless the ground
+/// truth has as many values as there are blanks.
+pub(crate) fn in_blanks(
+    text: &str,
+    gold: &Answer,
+    question: &str,
+    options: &Options,
+) -> Option<Verdict> {
+    let values = |answer: &Answer| match answer.readings.as_ref().ok()?.first()? {
+        Node::List { open: ' ', items, .. } => {
+            let plain = items.iter().all(|item| matches!(item, Node::Value { .. }));
+            plain.then_some(items.len())
+        }
+        _ => None,
+    };
+    let count = values(gold)?;
+    if blanks(question) != count {
+        return None;
+    }
+    let answer = Answer::parse(text).ok().filter(|answer| values(answer) == Some(count))?;
+    let tuple =
+        |answer: &Answer| Answer::parse(&format!("({})", answer.spelling.replace(';', ","))).ok();
+    Some(decide(&tuple(&answer)?, &tuple(gold)?, options))
+}
+
+/// Returns the verdict on one of the values of the ground truth, if the question asks for any of them:
+/// 写出与两圆都相切的一条直线的方程.
+pub(crate) fn one_of_several(
+    text: &str,
+    gold: &Answer,
+    question: &str,
+    options: &Options,
+) -> Option<Verdict> {
+    let any = gold.spelling.contains(',') && pattern!("一[条个组种]").is_match(question);
+    let answer = Answer::parse(text).ok().filter(|_| any)?;
+    let right = |value: &str| if_right(&answer, &Answer::parse(value).ok()?, options);
+    // Folded, 或 is a comma.
+    gold.spelling.split(',').find_map(right)
 }
 
 /// Returns the words in small letters, without "'s".

@@ -18,6 +18,7 @@
 mod algebra;
 mod answer;
 mod calculus;
+mod choices;
 pub mod compat;
 mod decide;
 mod explain;
@@ -37,6 +38,7 @@ mod restated;
 mod table;
 mod timing;
 mod token;
+mod truth;
 mod verdict;
 mod witness;
 mod words;

@@ -188,6 +188,8 @@ fn is_literal(node: &Node) -> bool {
 /// Returns true if a side names the value on another: a label, or a quantity that a value without variables answers.
 fn names(side: &Node, value: &Node) -> bool {
     is_label(side)
+        // `i = 3`: an unknown of this name.
+        || side.expression().is_some_and(|side| side.is_symbol("i")) && is_literal(value)
         // `1 + \frac12 + \frac14 + \cdots`
         || side.expression().is_some_and(|side| side.holds("\\ldots") || side.any(&is_indefinite))
         || match (side, value) {

@@ -8,9 +8,9 @@ mod number;
 
 use name::{is_unit_abbreviation, is_word, split_function};
 
-use crate::table::{lists, pattern};
+use crate::table::{captured, lists, pattern};
 use crate::verdict::ParseError;
-use crate::words;
+use crate::words::{self, is_conjunction};
 
 /// Most tokens one answer may have.
 pub(crate) const MAX_TOKENS: usize = 32 * 1024;
@@ -189,7 +189,15 @@ impl<'a> Lexer<'a> {
             self.push(Kind::Text(unit.to_owned()), unit.len());
             return;
         }
-        if characters.next().is_none() {
+        // "concave up on (0, 1)", "maximum at x = 2"
+        let behind_word = self.tokens.last().is_some_and(|last| matches!(last.kind, Kind::Word(_)));
+        // "a triangle", "an odd function"
+        let article = self.tokens.is_empty() && matches!(run.as_str(), "a" | "A" | "an" | "An");
+        if article && is_noun_phrase(&rest[length..])
+            || behind_word && self.spaced && matches!(run.as_str(), "up" | "at" | "on")
+        {
+            self.push(Kind::Word(run), length);
+        } else if characters.next().is_none() {
             // A character of a word script is a word.
             let is_word = first >= '\u{3040}';
             self.push(if is_word { Kind::Word(run) } else { Kind::Letter(first) }, length);
@@ -216,6 +224,19 @@ impl<'a> Lexer<'a> {
             && self.rest()[run.len()..].starts_with(' ')
             && !self.expects_operand()
     }
+}
+
+/// Returns true for the words behind an article, false for "a and b", "a times b", "a sin x".
+fn is_noun_phrase(behind: &str) -> bool {
+    let operators = "plus minus times over divided squared cubed mod modulo equals where when with unless \
+         sin cos tan cot sec csc log exp sqrt alpha beta theta";
+    let word = captured(pattern!(r"^ ([a-z]{3,}+)(?:[ .,-]|$)"), behind).map(|word| word.as_str());
+    word.is_some_and(|word| {
+        is_word(word)
+            && !is_conjunction(word)
+            && !lists(operators, word)
+            && split_function(word).is_none()
+    })
 }
 
 /// Returns the unit at the start: `m/s`, `kN`, `kg m / s^2`. Other letters are variables.

@@ -323,6 +323,18 @@ fn undecorated(folded: &str) -> &str {
     text.trim_end_matches('项')
 }
 
+/// Returns the letter of a choice and its text in brackets or behind a comma: "C (145°)", "D, 86%".
+pub(crate) fn letter_and_text(text: &str) -> Option<(&str, &str)> {
+    let parts = pattern!(
+        r"^[*\s]*\(?([A-J])\)?\**(?:\s+[(（](.*[^()（）]|.*\([^()]*\).*)[)）]|, (.*[^A-J)\s].*)|[(（]([^()（）]*\p{Han}[^()（）]*)[)）])[*.。\s]*$"
+    )
+    .captures(text)?;
+    let inner = parts.iter().skip(2).flatten().next()?.as_str();
+    // "A, B and D" are several choices.
+    let another = pattern!(r"^(?:and |or )?\(?[A-J]\)?(?:[,.;]|\s|$)").is_match(inner);
+    (!another).then(|| (parts.get(1).map_or("", |letter| letter.as_str()), inner))
+}
+
 /// Returns the text after the letter of a choice: `12` in `\textbf{(B)}\ 12`, `(B) 12` and `B. 12`.
 pub(crate) fn behind_choice(folded: &str) -> Option<&str> {
     let text = undecorated(folded);

@@ -257,7 +257,10 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
             let asserted = || assertion::asserted(tokens).filter(|_| !in_rows);
             let value = labelled.filter(|node| !matches!(node, Node::Words(_))).or_else(asserted);
             let counted = words::only_number(words);
-            let counted = counted.filter(|_| !words::takes_back(&folded.to_lowercase()));
+            // "All three strips have the same area."
+            let of_all = pattern!(r"^(?i:\\text\{)?(?i:all|both|each|every|any|these|those) ")
+                .is_match(folded);
+            let counted = counted.filter(|_| !of_all && !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());
             let statement = verdict.or_else(|| words::stated(folded)).map(Node::Words);
             value.or(counted).into_iter().chain(statement).collect()

@@ -173,11 +173,11 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     ));
     let worded = folded.contains("text") || folded.contains(", ");
     let reason = worded.then(|| reason.find(folded)).flatten().map(|reason| reason.start());
-    let spelled = phrases("reason").iter().filter_map(|reason| folded.find(reason));
+    let spelled = pattern!("‹reason›").find(folded).map(|reason| reason.start());
     let more = worded.then(|| said_more(folded)).flatten();
-    let cut = spelled.chain(reason).chain(more).min();
+    let cut = spelled.into_iter().chain(reason).chain(more).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
-    let contrast = phrases("contrast").iter().filter_map(|contrast| folded.find(contrast)).min();
+    let contrast = pattern!("‹contrast›").find(folded).map(|contrast| contrast.start());
     // "x = 3, not x = 4"
     let plain = pattern!(r", (?:and )?not (?:[^.;]|\.[0-9]){1,64}$").find(folded);
     let contrast = contrast.into_iter().chain(plain.map(|plain| plain.start())).min();
@@ -250,6 +250,24 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
 }
 
+/// Returns `(2k\pi, 2k\pi + 1), k \in \mathbb{Z}` for the union of these intervals over all integers.
+pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
+    let union = pattern!(
+        r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
+    );
+    // `f(t) = 3t, t \in [0, \infty)`
+    let domain = pattern!(
+        r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
+    );
+    if folded.contains("\\in") && domain.is_match(folded) {
+        return domain.replace(folded, "$1$2 \\ge $3");
+    }
+    match folded.contains("cup").then(|| union.captures(folded)).flatten() {
+        Some(parts) => Cow::Owned(format!("{}, {} \\in \\mathbb{{Z}}", &parts[2], &parts[1])),
+        None => Cow::Borrowed(folded),
+    }
+}
+
 /// Returns the name that the text declares a number, and its set: `k \in \mathbb{Z}`. It may be any letter.
 pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
@@ -315,9 +333,9 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
 /// Splits "for some real constant c" off, with the name and the letter of its set.
 pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String))> {
     let declaration = pattern!(
-        r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\text\{|\\,)+ (?:for|where|with) \x20+
+        r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\text\{|\\,)+ (?:(?:for|where|with) \x20+ | (?-u:\b)(?P<bare>(?:any|each)\x20))
         ((?:some|any|all|every|each|an?|arbitrary)\x20+)? ((?:(?:positive|non-?negative|real|integers?|rational|complex|arbitrary
-        |fixed|constants?|numbers?|parameter|values?|of) \x20*)*) \}? \x20* \$? ([A-Za-z]) \$? \}? $"
+        |fixed|constants?|numbers?|parameter|values?|of) \x20*)*) \}? \x20* \$? ([A-Za-z]) [$}.]* $"
     );
     // `t \text{ is a positive integer}`
     let behind = pattern!(
@@ -332,11 +350,13 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
             .then(|| (rest, (parts[3].to_owned(), set_in_words(&parts[4]).to_owned())));
     }
     let parts = declaration.captures(folded)?;
-    if parts.get(2).is_none() && parts[3].is_empty() {
+    if parts.get(3).is_none() && parts[4].is_empty() {
         return None;
     }
-    let set = set_in_words(&parts[3]);
-    Some((parts.get(1)?.as_str(), (parts[4].to_owned(), set.to_owned())))
+    let set = set_in_words(&parts[4]);
+    // "$n \\pi$, any integer $n$"
+    let declares = parts.name("bare").is_none() || parts[4].contains("integer");
+    declares.then(|| Some((parts.get(1)?.as_str(), (parts[5].to_owned(), set.to_owned()))))?
 }
 
 fn set_in_words(words: &str) -> &'static str {

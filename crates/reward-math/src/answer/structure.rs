@@ -27,7 +27,9 @@ impl Parser {
             Some(Kind::Symbol('{')) if self.at_separated() => '{',
             Some(Kind::Command(name)) if name == "{" => '{',
             Some(Kind::Command(name)) if name == "langle" => '(',
-            Some(Kind::Command(name)) if name == "emptyset" || name == "varnothing" => {
+            Some(Kind::Command(name))
+                if matches!(name.as_str(), "emptyset" | "varnothing" | "oslash") =>
+            {
                 self.advance();
                 return Ok(Some(Node::List { open: '{', close: '}', items: Vec::new() }));
             }

@@ -60,6 +60,9 @@ impl Comparison {
             return if finding.0 { Ok(finding) } else { self.shapes(finding.1, a_size, b_size) };
         }
         let (first, second) = (beside(a, a_unit, b, b_unit), beside(b, b_unit, a, a_unit));
+        if counts_percents((a, a_unit), (b, b_unit)) || counts_percents((b, b_unit), (a, a_unit)) {
+            return self.expressions(a, b);
+        }
         let finding = self.expressions(&first, &second);
         if matches!(finding, Ok((true, _))) {
             return finding;
@@ -293,6 +296,15 @@ fn beside(
         }
         _ => value.clone(),
     }
+}
+
+/// Returns true for a value with a percent sign beside a whole number greater than 2: 1200% is not 12.
+fn counts_percents(
+    (_, unit): (&Expression, Option<&str>),
+    (other, other_unit): (&Expression, Option<&str>),
+) -> bool {
+    let large = |number: Rational| number > 2.into() && number.is_int();
+    unit == Some("percent") && other_unit.is_none() && other.literal().is_some_and(large)
 }
 
 /// Returns the value of a product whose last letters name a unit, in the unit of the other side.

@@ -18,7 +18,7 @@ pub(super) fn end(response: &str) -> usize {
     let mut end = response.trim_end().len();
     for _ in 0..MOST_REMARKS {
         // "Remark. In the short run, the cost is 2.", behind the answer
-        let concludes = pattern!(r"(?i)[.,]\s+(?:so|thus|hence|therefore)\b");
+        let concludes = pattern!(r"(?i)[.,]\s+(?:so|thus|hence|therefore)\b[^.]*[0-9$]");
         let paragraph = response[..end].rfind("\n\n").map(|at| at + 2).filter(|start| {
             let text = &response[*start..end];
             is_remark(text) && !concludes.is_match(text)
@@ -63,8 +63,19 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let total = last.split([':', '—', ';']).next().unwrap_or_default();
     let counted = words::normalise(total).and_then(|words| words::only_number(&words));
     let last = if plain && counted.is_some() { total } else { last };
-    let normalised = words::normalise(last).filter(|_| !signs(last) && !last.contains('='))?;
-    let number = words::only_number(&normalised)?;
+    // "After eating three of her ten apples, Emma has seven left."
+    let number = |text: &str| {
+        let plain = !signs(text) && !text.contains('=');
+        words::only_number(&words::normalise(text).filter(|_| plain)?)
+    };
+    let clause = last.rfind([',', ':']).map_or(0, |end| end + 1);
+    let (start, last) = match number(last) {
+        None if plain && !words::takes_back(&last.to_lowercase()) => {
+            (start + clause, &last[clause..])
+        }
+        _ => (start, last),
+    };
+    let number = number(last)?;
     let stated = pattern!(r"(?i)^(?:zero|one|null|eins|uno|un)[.!*]*$").is_match(last.trim());
     if !plain && number <= 1.into() && !stated {
         return None;

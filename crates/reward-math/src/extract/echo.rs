@@ -44,7 +44,10 @@ impl Question {
             let begins = c == '\n' || stops || matches!(before, '。' | '？' | '！');
             // "…, for example \boxed{7}": a clause that shows the format may be repeated alone.
             let clause = before == ',' && is_format(&text[offset..]);
-            if (begins || clause) && sentences.last() != Some(&significant.len()) {
+            // The text of a choice belongs to its letter: "A. red".
+            let last = sentences.last().copied().unwrap_or_default();
+            let letter = matches!(significant[last..], [b'A'..=b'J', b'.']);
+            if (begins && !letter || clause) && last != significant.len() {
                 sentences.push(significant.len());
             }
             if is_significant(c) {

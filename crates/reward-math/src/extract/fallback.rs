@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
+use super::bold;
 use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
 use super::phrase::last_mark;
@@ -30,20 +31,17 @@ const NUMBERS: [Find; 8] = [
 
 /// Returns the first of the fallbacks that the text has; no number or formula if it ends without an answer.
 pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
-    let end = response.ceil_char_boundary(response.len().saturating_sub(LAST_WORDS));
-    let end = response[end..].to_lowercase();
-    // "Let me recount. So there are 7 apples."
-    let goes_on = pattern!(r"\b(?:so|thus|hence|therefore|answer)\b[^.]*[0-9]");
-    let ends = |phrase: &&str| {
-        let place = end.rfind(*phrase);
-        place.is_some_and(|place| !goes_on.is_match(&end[place + phrase.len()..]))
-    };
-    let gives_up = phrases("gives up").iter().any(ends)
-        || pattern!(r"[0-9][^0-9]*[.!?]\s+(?:[^0-9]{40,}[a-z]|[^0-9]*\b(?:we|the|an?|of|to|is|are|and|with|by|so|then|which|because|gives))\s*$").is_match(&end);
+    let gives_up = gives_up(response);
     let concluded = &response[..conclusion::end(response)];
     let number = || {
         if let Some(place) = conclusion::in_words(concluded) {
             return Some((place, Rule::LastSentence)).filter(|_| !gives_up);
+        }
+        // "… gets us to **July 4**.", before a remark
+        let marked =
+            || bold::at_the_end(concluded).filter(|_| concluded.len() < response.trim_end().len());
+        if let Some(bold) = marked() {
+            return Some((bold, Rule::Bold));
         }
         let place = NUMBERS.iter().find_map(|find| find(concluded)).filter(|_| !gives_up)?;
         (!words::makes_another(&concluded[..place.start])).then_some((place, Rule::LastNumber))
@@ -51,6 +49,34 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
         .or_else(number)
         .or_else(|| first_of(response, &[(last_sentence, Rule::LastSentence)]))
+}
+
+/// Returns true if the end of a text says that there is no answer, or breaks off.
+pub(crate) fn gives_up(response: &str) -> bool {
+    let end = response.ceil_char_boundary(response.len().saturating_sub(LAST_WORDS));
+    let end = response[end..].to_lowercase();
+    // "Let me recount. So there are 7 apples."
+    let goes_on =
+        pattern!(r"\b(?:so|thus|hence|therefore|answer)\b[^.]*[0-9]|=[ $]*[0-9][^a-z,;]*$");
+    let last = pattern!("‹gives up›").find_iter(&end).last();
+    last.is_some_and(|phrase| !goes_on.is_match(&end[phrase.end()..]))
+        || pattern!(r"[0-9][^0-9]*[.!?]\s+(?:[^0-9]{40,}[a-z]|[^0-9]*\b(?:we|the|an?|of|to|is|are|and|with|by|so|then|which|because|gives))\s*$").is_match(&end)
+}
+
+/// Returns the value to which a sentence behind "the answer is:" leads: "The total is $2 + $4 = $6."
+pub(crate) fn value_of_sentence(sentence: &str) -> Option<&str> {
+    let verb = pattern!(
+        r"(?i)(?:\b(?:‹verb of a value›|‹verb of a result›|pays?|costs?|spends?|earns?)(?: [a-z]+){0,2}|=) *[$€£]?$"
+    );
+    let worded = pattern!(r"\p{Alphabetic}{3,}.* \p{Alphabetic}{2,}").is_match(sentence);
+    let end = conclusion::end(sentence);
+    let (place, _) = find(sentence).filter(|(place, rule)| {
+        worded
+            && *rule == Rule::LastNumber
+            && place.end <= end
+            && verb.is_match(&sentence[..place.start])
+    })?;
+    Some(&sentence[place])
 }
 
 /// Longest text that may be one answer, in bytes.
@@ -72,7 +98,7 @@ fn entire(response: &str) -> Option<Range<usize>> {
 
 /// Returns the letter of a choice at the very end: "… therefore I think it's B".
 fn last_letter(response: &str) -> Option<Range<usize>> {
-    let text = response.trim_end().trim_end_matches(['.', '!', ')', '*']);
+    let text = response.trim_end().trim_end_matches(['.', '!', ')', ']', '*']);
     let letter = text.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let before = &text[..text.len() - letter.len_utf8()];
     let announced = phrases("before a letter").iter().any(|word| before.ends_with(word));
@@ -89,7 +115,7 @@ struct Found {
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(
-        r"(?:[0-9]+ )?(?:[½⅓¼¾⅔⅛]+|[0-9]+/[0-9]+)|\.?[0-9]+(?:(?:[.,/:]|\{,\})[0-9]+)*[½⅓¼¾⅔⅛]?(?: ?(?:[AP]M|[ap]\.?m)\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?[%‰]?(?: (?:thousand|million|billion|trillion)\b)?"
+        r"(?:[0-9]+ )?(?:[½⅓¼¾⅔⅛]+|[0-9]+/[0-9]+)|\.?[0-9]+(?:(?:[.,/:]|\{,\}| : )[0-9]+)*[½⅓¼¾⅔⅛]?(?: ?(?:[AP]M|[ap]\.?m)\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?[%‰]?(?: (?:thousand|million|billion|trillion)\b)?"
     );
     let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());
@@ -200,7 +226,7 @@ fn plain_clause(response: &str) -> Option<Range<usize>> {
             r"(?i).*(?:(?:(?:^|[.!?。]\s)(?:so|thus|hence|therefore),?",
             r"|\b(?:(?:‹verb of a value›|to be)(?: (?:therefore|thus|then|hence|now|still|exactly|just))?(?: at)?",
             r"(?: the (?:[a-z]+ )?(?:vector|point|matrix|pair|triple|interval|set))?",
-            r"|‹verb of a result›),?) |\p{Alphabetic}: |[为是] ?)",
+            r"|‹verb of a result›)(?: us)?,?) |\p{Alphabetic}: |[为是] ?)",
         );
         [verb, ".*= ?"].map(|opening| compiled(&format!("{opening}{VALUE}")))
     });
@@ -231,12 +257,24 @@ fn last_number(response: &str) -> Option<Range<usize>> {
         pattern!(r"(?i)\b(?:and not|, not|not have|isn.t|is not|rather than|instead of)[ $]*$")
             .is_match(&before[near..])
     };
-    // "So there are 15 ways to put 4 balls in 3 boxes."
+    // "So there are 15 ways to put 4 balls in 3 boxes.", "Since there are 4, there are 4/2 = 2 in each."
     let counted = pattern!(
-        r"(?:^|[.!?\n] *)[^.!?\n]*?\bthere (?:are|is) (?:exactly |only |a total of |in total )?(?:\$[^$\n]*= ?)?([0-9][0-9,^{}!]*)\$? [a-z][^.!?\n]*[.!]?\s*$"
+        r"(?:^|[.!?\n] *)[^.!?\n]*?\b[Tt]here (?:are|is) (?:exactly |only |a total of |in total )?(?:\$[^$\n]*= ?|[0-9/+*× -]+= ?)?([0-9][0-9,^{}!]*)\$? [a-z][^.!?\n]*[.!]?\s*$"
     );
-    if let Some(count) = captured(counted, &response[tail..]) {
-        return Some(tail + count.start()..tail + count.end());
+    let reason = pattern!(r"(?i)\b(?:since|because|as|if|when|given that) there (?:are|is)[^,]*$");
+    let mut from = tail;
+    let counts = std::iter::from_fn(|| {
+        let count = captured(counted, &response[from..])?;
+        let place = from + count.start()..from + count.end();
+        from = place.end;
+        Some(place)
+    });
+    let mut counts = counts.filter(|place| {
+        let near = response.ceil_char_boundary(place.start.saturating_sub(LAST_WORDS));
+        !reason.is_match(&response[near..place.start])
+    });
+    if let Some(count) = counts.next() {
+        return Some(count);
     }
     let last = |from| numbers(response, from).into_iter().rev().find(|number| !denied(number));
     let number = last(tail).or_else(|| last(0))?;

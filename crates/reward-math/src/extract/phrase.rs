@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use super::extracted::some_text;
+use regex::Match;
+
 use crate::answer::Answer;
 use crate::table::{captured, pattern, phrases, starts_with_ignoring_case};
 use crate::words;
@@ -21,7 +23,7 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
     let letter = before.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
     let start = before.len() - letter.len_utf8();
     let apart =
-        before[..start].chars().next_back().is_none_or(|c| !c.is_alphanumeric() && c != '-');
+        before[..start].chars().next_back().is_none_or(|c| !c.is_ascii_alphanumeric() && c != '-');
     apart.then_some(start..before.len())
 }
 
@@ -29,7 +31,7 @@ pub(super) fn letter_said_right(response: &str) -> Option<Range<usize>> {
 pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
     let tail = response.ceil_char_boundary(response.len().saturating_sub(48));
     let named = pattern!(
-        r"(?i:\b(?:option|choice|réponse|respuesta|antwort|opción|resposta)|вариант|选项)\s*\**\(?([A-J])\)?\**\s*[.!。]?\s*$"
+        r"(?i:\b(?:option|choice|réponse|respuesta|antwort|opción|resposta|alternativa|alternative)|вариант|选项)\s*\**\(?([A-J])\)?\**\s*[.!。]?\s*$"
     );
     let parts = named.captures(&response[tail..])?;
     let letter = parts.get(1)?;
@@ -43,8 +45,13 @@ pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
 /// Returns the letter of "…, which is choice (D)" behind a box.
 pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
     let named = pattern!(
-        r"(?i:\b(?:option|choice|answer|choose|pick|select|graph|diagram|figure)(?: is)?) \**\(?([A-J])\)?\**(?:[.,; $}]|$)"
+        r"(?:(?i:\b(?:option|choice|answer|choose|pick|select|graph|diagram|figure)(?: is| should be| must be| would be)?) |[选項项] ?)\**\(?([A-J])\)?\**(?:[.,; $}。，]|正确|$)"
     );
+    // "$\boxed{6\pi}$ (C) $\mathrm{cm}$"
+    let beside = pattern!(r"^[}\s$]*\(([A-J])\)(?:[.,; $]|$)");
+    if let Some(letter) = captured(beside, behind) {
+        return Some(letter.as_str());
+    }
     let mut letters = named.captures_iter(behind).map(|named| named.extract::<1>().1[0]);
     let only = letters.next()?;
     letters.all(|letter| letter == only).then_some(only)
@@ -128,12 +135,18 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     // "If the order matters, the answer is 120. If it does not matter, it is 20."
     let two =
         pattern!(r"(?i)(?:^|[.\n])\s*if [^.]{0,160}[0-9][^.]*\. if [^.]*(?:\bnot\b|n't\b)[^.]*$");
+    // "If it is larger, the answer is A. If not, the answer is B."
+    let two_answers = pattern!(r"(?i)(?:^|[.\n])\s*if [^.\n]* answer is [^.\n]*\.\s*if [^.\n]*$");
+    let first = pattern!(r"(?i)(?:^|[.\n])\s*if [^.\n]*$");
+    let second = pattern!(r"(?i)^[^.\n]*\.\s*if [^.\n]*(?:\bit is\b|answer is\b)");
     let readings = pattern!(r"(?im)^\W*(?:interpretation|reading) [0-9A-C]\b");
     let one_of_several = cases.is_match(&format!("{}_{}", &before[start..], &behind[..end]))
         && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
         || pattern!(r"(?i)\bwhen\b[^.]*$").is_match(near)
             && pattern!(r"^[^.\n]*,? and when\b").is_match(behind)
         || two.is_match(&before[line..])
+        || two_answers.is_match(near)
+        || first.is_match(near) && second.is_match(behind)
         || readings.is_match(&before[line..]) && readings.find_iter(before).count() > 1;
     // "\boxed{… = 10}. Therefore the number of handshakes is 20."
     let other = pattern!(
@@ -148,21 +161,16 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
 
 /// Returns the answer after the last phrase that announces one.
 pub(super) fn last_phrase(response: &str) -> Option<Range<usize>> {
-    // Only ASCII letters change, so byte offsets stay valid.
-    let lower = response.to_ascii_lowercase();
-    let mut places: Vec<(usize, &str)> = phrases("announces an answer")
-        .iter()
-        .flat_map(|anchor| lower.match_indices(anchor).map(move |(at, _)| (at, *anchor)))
-        .collect();
-    places.sort_unstable();
-    places.into_iter().rev().find_map(|(at, anchor)| {
-        let after = at + anchor.len();
+    let places: Vec<Match<'_>> =
+        pattern!("(?i:‹announces an answer›)").find_iter(response).collect();
+    places.into_iter().rev().find_map(|place| {
+        let (start, after, anchor) = (place.start(), place.end(), place.as_str().to_lowercase());
         // "### Answer": a heading.
         let ends_line = response[after..].trim_start_matches([' ', '*', ':']).starts_with('\n');
-        let before = &response[response.ceil_char_boundary(at.saturating_sub(32))..at];
+        let before = &response[response.ceil_char_boundary(start.saturating_sub(32))..start];
         let heading = ends_line
             && pattern!(r"(?:^|\n)\s*(?:#+|\*\*)[ *]*(?i:final |the )*$").is_match(before);
-        let announced = if heading { 0 } else { announcement(&response[after..], anchor)? };
+        let announced = if heading { 0 } else { announcement(&response[after..], &anchor)? };
         // "So the answer is correct.", "We check our answer: …"
         let same = pattern!(r"^ *the same as [^:.\n]*: ").find(&response[after + announced..]);
         let announced = announced + same.map_or(0, |same| same.len());
@@ -185,6 +193,9 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
             text = text[filler.len()..].trim_start_matches(EMPHASIS);
         }
     }
+    // "the answer (in metres) is 5"
+    let aside = pattern!(r"^\([a-z' ]{1,40}\)").find(text).map_or(0, |aside| aside.end());
+    text = text[aside..].trim_start_matches(EMPHASIS);
     let chinese = matches!(anchor, "故选" | "应选" | "选项");
     if phrases("announces a letter").contains(&anchor) {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();
@@ -211,7 +222,7 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
 fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let rest = &response[start..];
     let skipped =
-        rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"'))?;
+        rest.find(|c: char| !c.is_whitespace() && !matches!(c, '*' | ':' | '：' | '"' | '_'))?;
     // "Final answer: the train covers **150 km**"
     let bold = pattern!(r"^(?:[^*$\\=0-9\n]|\$[a-zA-Z]\$)+\*\*([^*\n:]+)\*\*[^*\n]*(?:\n|$)");
     let bold = captured(bold, &rest[skipped..]);
@@ -242,9 +253,13 @@ fn content(response: &str, start: usize) -> Option<Range<usize>> {
     let start = start + word.map_or(0, |word| word.len() - 1);
     // "D, it doesn't make sense", 故选B，因为…: a letter before a remark.
     let text = &response[start..end];
-    let remark = pattern!(r"^[A-J](?:[。，．）（]|[, ]\s*[a-z]{2})").is_match(text);
+    // "A researcher" begins with an article.
+    let remark = pattern!(r"^(?:[A-J](?:[。，．）（]|,\s*[a-z]{2})|[B-J]\s[a-z]{2}|A (?:because|since|as|is|for|and|or)\b)").is_match(text);
     let listed = pattern!(r"^.[, ]\s*(?:and|or) ").is_match(text);
-    some_text(response, start..if remark && !listed { start + 1 } else { end })
+    // "The answer is _____."
+    let blank = text.trim_end() == "." && response[..start].ends_with('_');
+    let end = if remark && !listed { start + 1 } else { end };
+    some_text(response, start..end).filter(|_| !blank)
 }
 
 /// Returns the first place of a mark of formulas; `\$` is money.
@@ -267,8 +282,10 @@ fn formula_at(response: &str, start: usize) -> Option<Range<usize>> {
         if response[start..].starts_with(open) {
             let from = start + open.len();
             let length = first_mark(&response[from..], close)?;
-            // "$75" and, in a later line, "$12.50".
-            if open == "$" && response[from..from + length].contains('\n') {
+            // "$75" and, in a later line, "$12.50"; "$45 - $7 = $38".
+            let text = &response[from..from + length];
+            let sum = pattern!(r"^[0-9][0-9.,]*[^$]*[-+*/=×x:]\s*$").is_match(text);
+            if open == "$" && (text.contains('\n') || sum) {
                 return None;
             }
             return Some(from..joined_end(response, from + length, open, close));
@@ -316,8 +333,9 @@ fn sentence_end(response: &str, line: Range<usize>) -> usize {
                 && text[at + 2..].starts_with(|c: char| c.is_alphanumeric() || c == '(')
                 && text[..at].ends_with(|c: char| c.is_alphanumeric() || c == ')')
         };
-        let abbreviates =
-            |at: usize| *stop == ". " && pattern!(r"\b(?:i\.e|e\.g)$").is_match(&text[..at]);
+        let abbreviates = |at: usize| {
+            *stop == ". " && pattern!(r"\b(?:i\.e|e\.g|Rs|approx|sq|cu|vs)$").is_match(&text[..at])
+        };
         let stops = |at: usize| !power(at) && !abbreviates(at);
         if let Some((at, _)) = text[..end].match_indices(stop).find(|(at, _)| stops(*at)) {
             end = at;

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use crate::table::pattern;
+use crate::table::{captured, pattern};
 
 /// Kinds and marks of chat templates: they open a turn of the user or of the system (`prompt`) or of the model (`reply`),
 /// stand before the first turn (`beginning`) or end one (`end`).
@@ -53,20 +53,27 @@ pub(super) fn own(response: &str) -> Option<Range<usize>> {
 /// Returns the start of another problem behind an answer, with which a base model goes on: "Problem 2: …", "Human: …".
 fn next_problem(reply: &str) -> Option<usize> {
     let heading = pattern!(
-        r"\n\s*(?:#+ *|\*\*)?(?:Human:|User:|(?:Problem|Question|Exercise|Example)(?: ?[0-9]+)?(?:[:.*]|\s*\n))"
+        r"\n\s*(?:#+ *|\*\*)?(?:Human:|User:|Q:|Instruction:|Pregunta ?:|Frage:|Вопрос:|Задача:|[问題题][题目目]?[：:]|(?:Problem|Question|Exercise|Example)(?: ?[0-9]+)?(?:[:.*]|\s*\n))"
     );
-    let next = heading.find(reply)?.start();
+    // "The answer is 1/4.\n\nWhat fraction of an hour is 40 minutes?"
+    let asked = pattern!(
+        r"(?i:answer is|answer:|respuesta:|答案[是：:]|答[：:])[^\n]*\n(\s*\n(?:[0-9]+[.)] )?(?:What|Which|How|When|Where|Who|Find|Solve|Write|If|Is|Are|Calculate|Evaluate|A|An|The) [^\n]*\?)\s*[^\n]*\n"
+    );
+    let heading = heading.find(reply).map(|heading| heading.start());
+    let asked = captured(asked, reply).map(|asked| asked.start());
+    let next = heading.into_iter().chain(asked).min()?;
     let before = reply[..next].trim_end();
     // The problem itself, and others with their answers, are parts of the reply.
     let repeats = pattern!(
         r"\b(?:Problem|Question|Exercise|Example|Part)\b|\b(?:example|(?:problem|question) (?:is|was|says))\b"
     )
     .is_match(before);
-    let concludes =
-        before.ends_with(['.', '$', ']', ')', '}', '*']) || before.ends_with(char::is_numeric);
-    let answers = concludes && before.contains(|c: char| c.is_ascii_digit() || c == '$');
+    let concludes = before.ends_with(['.', '$', ']', ')', '}', '*', '!', '`', '。'])
+        || before.ends_with(char::is_numeric);
+    let answers = concludes
+        && (before.contains(|c: char| c.is_ascii_digit() || c == '$') || before.contains("answer"));
     // Of several boxes the last counts, wherever it is.
-    (answers && !repeats && !reply.contains("boxed")).then_some(next)
+    (answers && !repeats && !reply[next..].contains("boxed")).then_some(next)
 }
 
 /// Returns the start of the last reply in a text that opens with a prompt; 0 in any other.

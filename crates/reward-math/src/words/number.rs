@@ -1,8 +1,24 @@
 //! Numbers in words: `twenty-one`, `one hundred and five`, `two thirds`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use dashu::{Integer, Rational};
 
-use crate::table::{paired, pattern, phrases};
+use crate::table::{lists, paired, pattern, phrases};
+
+/// Numbers by their names in German, Spanish, French, Italian and Russian; the first of equal names counts.
+static FOREIGN: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
+    let mut numbers = HashMap::new();
+    for language in ["de", "es", "fr", "it", "ru"] {
+        for (number, names) in phrases(&format!("number in {language}")).iter().enumerate() {
+            names.split(' ').for_each(|name| {
+                numbers.entry(name).or_insert(number);
+            });
+        }
+    }
+    numbers
+});
 
 fn denominator(part: &str) -> Option<u64> {
     paired("part", part)?.parse().ok()
@@ -26,13 +42,13 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
     let start = words.iter().position(named)?;
     // "exactly twelve ways to seat the four guests"
     let exact = start > 0 && words[start - 1] == "exactly";
-    let length = words[start..].iter().take_while(|word| named(word) || **word == "and").count();
+    let joins = |word: &str| lists("and point", word);
+    let length = words[start..].iter().take_while(|word| named(word) || joins(word)).count();
     let behind = &words[start + length..];
     let plain = words.iter().all(|word| !word.contains(|c: char| c.is_ascii_digit()));
     let value = english_or_chinese(&words[start..start + length].join(" "))?;
     // "one" may be a pronoun, "third" an ordinal.
-    let counts =
-        value > Rational::ONE || exact || value < Rational::ONE && start == 0 && length > 1;
+    let counts = value > Rational::ONE || exact || value < Rational::ONE && length > 1;
     (plain && counts && (exact || !behind.iter().any(named))).then_some(value)
 }
 
@@ -40,10 +56,7 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
 pub(crate) fn number(words: &str) -> Option<Rational> {
     // "vingt-quatre"
     let joined = words.replace(' ', "-");
-    let foreign = ["de", "es", "fr", "it", "ru"].iter().find_map(|language| {
-        let names = phrases(&format!("number in {language}"));
-        names.iter().position(|names| names.split(' ').any(|name| name == joined))
-    });
+    let foreign = FOREIGN.get(joined.as_str()).copied();
     foreign.map(Rational::from).or_else(|| english_or_chinese(words))
 }
 
@@ -64,8 +77,21 @@ fn english_or_chinese(words: &str) -> Option<Rational> {
     if let Some(count) = percent {
         return english_or_chinese(count).map(|count| count / Rational::from(100));
     }
+    // "fifty-two point six two", "four point eighty-seven"
+    if let Some((count, decimals)) = words.split_once(" point ") {
+        let count: Vec<&str> = count.split([' ', '-']).filter(|word| *word != "and").collect();
+        let decimals: Vec<&str> = decimals.split([' ', '-']).collect();
+        let digit = |word: &&str| whole(&[*word]).filter(|digit| *digit < 10);
+        let digits: Option<String> =
+            decimals.iter().map(|word| digit(word).map(|digit| digit.to_string())).collect();
+        let digits = digits.or_else(|| Some(whole(&decimals)?.to_string()))?;
+        let below = Rational::from(10).pow(isize::try_from(digits.len()).ok()?);
+        let part = Rational::from(digits.parse::<Integer>().ok()?) / below;
+        return Some(Rational::from(whole(&count)?) + part);
+    }
     // "two and three quarters"
     if let Some((count, part)) = words.rsplit_once(" and ")
+        && let part = part.strip_prefix("a ").unwrap_or(part)
         && let Some(part) = english_or_chinese(part).filter(|part| *part < Rational::ONE)
     {
         let count: Vec<&str> = count.split_whitespace().collect();
