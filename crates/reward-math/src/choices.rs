@@ -7,6 +7,9 @@ use crate::table::{Pattern, pattern};
 use crate::verdict::Verdict;
 use crate::words;
 
+/// Length of the end of a question in which its choices stand, in bytes.
+const TAIL: usize = 8192;
+
 /// One of the choices of a question: its letter as a capital, its text as [`plain`] returns it and as an answer.
 #[derive(Debug, Clone)]
 struct Choice {
@@ -92,9 +95,13 @@ fn letter(gold: &Answer) -> Option<char> {
 
 /// Returns the letters of the choices, as capitals, and their texts, in order.
 fn texts(question: &str) -> Vec<(char, String)> {
+    let question = &question[question.ceil_char_boundary(question.len().saturating_sub(TAIL))..];
+    if !["A", "①", "a)", "a]", "a."].iter().any(|first| question.contains(first)) {
+        return Vec::new();
+    }
     let marks: [&Pattern; 4] = [
         pattern!(
-            r"(?:\\(?:text|textbf|textrm|mathrm|mathbf|bf|rm)\s*\{*\s*)?[(\[]\s*([A-Ja-j])\s*(?:\\?[ ,;~])*[)\]](?:\\?[ ,;~])*\}*"
+            r"(?:\\(?:text|textbf|textrm|mathrm|mathbf|bf|rm)\s*\{*\s*)?[(\[]\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*\{)?\s*([A-Ja-j])\s*\}?(?:\\?[ ,;~])*[)\]](?:\\?[ ,;~:])*\}*"
         ),
         pattern!(
             r"(?:^|[\s$*：:;,]|\\q?quad)\**([A-Ja-j])\**[.．、:：)](?P<text>[\s$*(\\\-0-9]|[^\x00-\x7F])"

@@ -68,11 +68,11 @@ pub(crate) fn extract_answering(
         return extract(response, options);
     }
     // The question repeated behind an answer opens no other problem.
-    let unrepeated = only(response, 0..response.len(), &echoes);
-    match turn::own(&unrepeated) {
-        None => find(&unrepeated, options),
-        Some(turn) => find(&only(&unrepeated, turn, &[]), options),
+    let mut unrepeated = only(response, 0..response.len(), &echoes);
+    if let Some(turn) = turn::own(&unrepeated) {
+        unrepeated = only(&unrepeated, turn, &[]);
     }
+    find(&unrepeated, options)
 }
 
 /// Returns the text of the model's own turn, behind its closed thinking.

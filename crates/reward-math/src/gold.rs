@@ -7,10 +7,10 @@ use crate::choices::Choices;
 use crate::decide::{decide, decide_with_witness, if_right};
 use crate::extract::{
     Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
-    gives_up, items, last_formula, letter_behind, listed_values, only_number, own_turn,
-    value_of_sentence,
+    gives_up, items, listed_values, only_number, own_turn, value_of_sentence,
 };
 use crate::labels;
+use crate::nearby;
 use crate::options::Options;
 use crate::restated;
 use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
@@ -30,9 +30,6 @@ pub struct Gold {
     /// The choices that the question lists, read when they are first needed.
     choices: Arc<OnceLock<Choices>>,
 }
-
-/// Longest sentence of which the only number is taken, in bytes.
-const LONGEST_SENTENCE: usize = 2048;
 
 impl Gold {
     /// Parses a ground truth: a bare answer, or a text with the answer in a box or after `####`.
@@ -113,21 +110,23 @@ impl Gold {
             self.items(extracted),
             self.initial_value(extracted),
             self.parts(response, extracted),
-            self.letter(response, extracted),
-            with_domain(response, extracted),
-            without_remark(extracted),
+            self.answer.is_choice().then(|| nearby::letter(response, extracted)).flatten(),
+            nearby::with_domain(response, extracted),
+            nearby::without_remark(extracted),
             self.number(extracted),
             self.behind_letter(response, extracted),
-            rounded(response, extracted),
-            closing_formula(extracted),
-            value_of_sentence(&extracted.text)
-                .filter(|_| extracted.rule == Rule::Phrase && self.options.last_number)
-                .map(str::to_owned),
-            behind_colon(extracted),
+            nearby::rounded(response, extracted),
+            nearby::first_spelling(response, extracted),
+            self.in_cents(response, extracted),
+            nearby::closing_formula(extracted),
+            (extracted.rule == Rule::Phrase && self.options.last_number)
+                .then(|| value_of_sentence(&extracted.text).map(str::to_owned))
+                .flatten(),
+            nearby::behind_colon(extracted),
             self.only_point(response, extracted),
             self.time(extracted),
             self.words_at_the_end(response).filter(|_| unmarked || extracted.rule == Rule::Bold),
-            self.choice_at_the_end(response).filter(|_| unmarked),
+            unmarked.then(|| self.choice_at_the_end(response)).flatten(),
             self.question
                 .as_ref()
                 .and_then(|question| labels::asked(&extracted.text, question.text())),
@@ -206,7 +205,7 @@ impl Gold {
         // "(1) $x=3$; (2) $m\le 2$" at the end, in lines of their own.
         let lines = pattern!(r"(?m)(?:^[\s*>-]*|: )\((?:1|a|i)\)").find_iter(response).last();
         if let Some(first) = lines.filter(|_| extracted.rule != Rule::Box)
-            && response.len() - first.start() <= LONGEST_SENTENCE
+            && response.len() - first.start() <= nearby::LONGEST_SENTENCE
         {
             return Some(response[first.start()..].replace(['\n', '*', '$', '。'], " "));
         }
@@ -247,56 +246,12 @@ impl Gold {
         let boxed = extracted.rule == Rule::Box && number && unit != "in";
         let measured = (extracted.rule == Rule::LastNumber || boxed) && words::is_measure(unit);
         // "2 hours and 30 minutes"
-        let larger = pattern!(r"(-?[0-9.]+) ([a-z]{3,})(?: and|,)? $")
+        let larger = pattern!(r"(-?[0-9.]+) ([a-z]+)(?: and|,)? $")
             .captures(&response[..extracted.span.start])
             .filter(|parts| words::is_measure(&parts[2]));
         let larger =
             larger.map_or(String::new(), |parts| format!("{}\\text{{ {} }}", &parts[1], &parts[2]));
         measured.then(|| format!("{larger}{}\\text{{ {unit}}}", extracted.text))
-    }
-
-    /// Returns D for `\boxed{12}`, "which is choice (D)", for "That matches option (D)." at the end, and for the text of
-    /// the choice behind its letter: "D (12)".
-    fn letter(&self, response: &str, extracted: &Extracted) -> Option<String> {
-        const STOPS: [char; 5] = ['.', '!', '?', '。', '\n'];
-        if !self.answer.is_choice() {
-            return None;
-        }
-        let boxed = &extracted.text;
-        if let Some((letter, _)) = words::letter_and_text(boxed) {
-            return Some(letter.to_owned());
-        }
-        let last = response.trim_end();
-        let inside = letter_behind(boxed).filter(|_| !words::takes_back(&boxed.to_lowercase()));
-        let place = match extracted.rule {
-            Rule::Box if inside.is_some() => extracted.span.start,
-            Rule::Box => {
-                // "The answer is (A) $\boxed{4\pi}$."
-                let before =
-                    pattern!(r"(?i:answer|choice|option)(?: is)?:? \(?([A-J])\)?[}\s$]*\\boxed\{$");
-                let near = response[..extracted.span.start].char_indices().rev().nth(48);
-                let near = near.map_or(0, |(at, _)| at);
-                if let Some(letter) = captured(before, &response[near..extracted.span.start]) {
-                    return Some(letter.as_str().to_owned());
-                }
-                extracted.span.end
-            }
-            Rule::LastNumber => {
-                // "(D)" in the first line, and an explanation.
-                if let Some(letter) = captured(
-                    pattern!(r"^\s*\**\(?([A-J])(?:\)?[.:]?\**\s*|[).] [^\n]{1,60})\n"),
-                    response,
-                ) {
-                    return Some(letter.as_str().to_owned());
-                }
-                last.rfind(STOPS).map_or(0, |stop| {
-                    let ends = last[stop..].chars().nth(1).is_none();
-                    last[..stop].rfind(STOPS).filter(|_| ends).unwrap_or(stop)
-                })
-            }
-            _ => return None,
-        };
-        letter_behind(&response[place..]).map(str::to_owned)
     }
 
     /// Returns the value of "**Answer: (D)** $x = -0.4$" and "D (12)", if the ground truth is no letter.
@@ -332,13 +287,15 @@ impl Gold {
         let measure = pattern!(r"^(-?[0-9][0-9.,]*) (?:[mghsNJWVKLA]|min)(?:²|³|\^\{?[23]\}?)?$");
         let plain =
             matches!(self.answer.readings.as_deref(), Ok([Node::Value { unit: None, .. }, ..]));
-        if let Some(parts) = measure.captures(extracted.text.trim()).filter(|_| plain) {
+        // "60 s + 30 s = 90 s"
+        let side = extracted.text.trim().rsplit("= ").next().unwrap_or_default();
+        if let Some(parts) = measure.captures(side).filter(|_| plain) {
             return Some(parts[1].to_owned());
         }
         // `\\text{Adam loses \\$16.}`
         let of_somebody =
             pattern!(r"^\\text\{[A-Z][a-z]+ [a-z]{2,} (?:\\?\$)?[0-9][0-9.,]*(?: [a-z]+)?[.!]?\}$");
-        let in_words = extracted.text.len() <= LONGEST_SENTENCE
+        let in_words = extracted.text.len() <= nearby::LONGEST_SENTENCE
             && (!matches!(extracted.rule, Rule::Box | Rule::Tag | Rule::HashMarks)
                 || pattern!(r"^\\text\{(?i:‹opens a count›)[^{}$\\]*\}$")
                     .is_match(&extracted.text)
@@ -358,6 +315,16 @@ impl Gold {
             Some(unit) => format!("{number}\\text{{ {unit}}}"),
             None => number.to_owned(),
         })
+    }
+
+    /// Returns `\\$0.85` for a last number 0.85 behind the sign, if the ground truth is in cents.
+    fn in_cents(&self, response: &str, extracted: &Extracted) -> Option<String> {
+        let cents = matches!(self.answer.readings.as_deref(),
+            Ok([Node::Value { unit: Some(unit), .. }, ..]) if unit == "cent");
+        let money = extracted.rule == Rule::LastNumber
+            && response[..extracted.span.start].ends_with('$')
+            && cents;
+        money.then(|| format!("\\${}", extracted.text))
     }
 
     /// Returns the only time of a sentence, if the ground truth is one: "The train arrives at 3:40 PM."
@@ -402,7 +369,15 @@ impl Gold {
                 && !doubts.is_match(reason)
                 && (gold == "no" || !denies.is_match(reason))
         };
-        (many || opens || wins || ends.into_iter().any(says)).then(|| gold.to_owned())
+        // "… was the same weekday: Thursday", "**Saturday**" in the first line
+        let alone = |text: &str| {
+            let text = text.trim().trim_matches(['*', '.', '!']);
+            !text.is_empty() && words::normalise(text).as_deref() == Some(gold)
+        };
+        let named = last[..start].ends_with(':') && alone(sentence);
+        let first = opening.split_once("\n\n").is_some_and(|(first, _)| alone(first));
+        let says = many || opens || wins || named || first || ends.into_iter().any(says);
+        says.then(|| gold.to_owned())
     }
 
     /// Compares with commas as decimal points, in a response in a language that writes them; `None` if not right.
@@ -435,53 +410,4 @@ impl Gold {
             Err(why) => Verdict::Unparsed { which: Side::Response, why },
         }
     }
-}
-
-/// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".
-fn without_remark(extracted: &Extracted) -> Option<String> {
-    let remark = pattern!(r"^([^()$\\]*[^()$\\\s])\s+\(([^()]*)\)(?: of [a-z ]+)?$")
-        .captures(&extracted.text)?;
-    let inside = remark[2].to_lowercase();
-    let other =
-        pattern!(r"^(?:or|and|mod|not|rejected|twice|double|multiplicity)\b").is_match(&inside);
-    (!other && !words::takes_back(&inside) && extracted.rule != Rule::Box)
-        .then(|| remark[1].to_owned())
-}
-
-/// Returns the decimal of "√2 km, approximately 1.41 km".
-fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
-    let decimal = pattern!(r"^[^0-9\n]{0,24}(?:‹approximates›|\\approx) ?\$?([0-9]+\.[0-9]+)");
-    let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
-    let decimal = captured(decimal, &response[extracted.span.end..]).filter(|_| unmarked)?;
-    Some(decimal.as_str().to_owned())
-}
-
-/// Returns the value of "Midpoint: (−1, 6)", a bold line.
-fn behind_colon(extracted: &Extracted) -> Option<String> {
-    let labelled = pattern!(r"^\p{Alphabetic}[\p{Alphabetic} ]+:\s*([^:]*)$");
-    let bold = extracted.rule == Rule::Bold && !words::takes_back(&extracted.text.to_lowercase());
-    bold.then(|| captured(labelled, &extracted.text))?.map(|value| value.as_str().to_owned())
-}
-
-/// Returns the formulas that end a sentence: "the solutions are the two functions $f(x) = x$ and $f(x) = 2 - x$."
-fn closing_formula(extracted: &Extracted) -> Option<String> {
-    let text = &extracted.text;
-    let in_words =
-        matches!(extracted.rule, Rule::Phrase | Rule::Bold) && text.len() <= LONGEST_SENTENCE;
-    let formula = in_words.then(|| last_formula(text)).flatten()?;
-    let before = text[..formula.start].trim_end_matches(['$', '\\', '(']);
-    let plain = !before.contains(['$', '=', '\\']) && !words::takes_back(&before.to_lowercase());
-    let plain = plain && !words::makes_another(before);
-    plain.then(|| text[formula].to_owned())
-}
-
-/// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.
-fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
-    let behind = (extracted.rule == Rule::Box).then(|| &response[extracted.span.end..])?;
-    let domain = pattern!(
-        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*(\\mathbb\s*\{?[ZNRC]\}?(?:[_^](?:\{[^{}]*\}|[+*0]))?)"
-    );
-    let text = &extracted.text;
-    let parts = domain.captures(behind).filter(|_| !text.contains("\\in"))?;
-    text.contains(&parts[1]).then(|| format!("{text}, {} \\in {}", &parts[1], &parts[2]))
 }

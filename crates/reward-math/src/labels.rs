@@ -84,8 +84,10 @@ pub(crate) fn one_of_several(
     question: &str,
     options: &Options,
 ) -> Option<Verdict> {
-    let any = gold.spelling.contains(',') && pattern!("一[条个组种]").is_match(question);
-    let answer = Answer::parse(text).ok().filter(|_| any)?;
+    if !gold.spelling.contains(',') || !pattern!("一[条个组种]").is_match(question) {
+        return None;
+    }
+    let answer = Answer::parse(text).ok()?;
     let right = |value: &str| if_right(&answer, &Answer::parse(value).ok()?, options);
     // Folded, 或 is a comma.
     gold.spelling.split(',').find_map(right)

@@ -28,6 +28,7 @@ mod fold;
 mod gold;
 mod grade;
 mod labels;
+mod nearby;
 mod normal_form;
 mod numeric;
 mod options;

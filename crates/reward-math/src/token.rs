@@ -192,7 +192,8 @@ impl<'a> Lexer<'a> {
         // "concave up on (0, 1)", "maximum at x = 2"
         let behind_word = self.tokens.last().is_some_and(|last| matches!(last.kind, Kind::Word(_)));
         // "a triangle", "an odd function"
-        let article = self.tokens.is_empty() && matches!(run.as_str(), "a" | "A" | "an" | "An");
+        let opens = self.tokens.last().is_none_or(|last| last.kind.word() == Some("and"));
+        let article = opens && matches!(run.as_str(), "a" | "A" | "an" | "An");
         if article && is_noun_phrase(&rest[length..])
             || behind_word && self.spaced && matches!(run.as_str(), "up" | "at" | "on")
         {

@@ -320,13 +320,19 @@ fn undecorated(folded: &str) -> &str {
         text = text.strip_prefix(*prefix).map_or(text, str::trim_start);
     }
     let text = plain(text);
-    text.trim_end_matches('项')
+    text.trim_end_matches(['项', '번'])
 }
 
 /// Returns the letter of a choice and its text in brackets or behind a comma: "C (145°)", "D, 86%".
 pub(crate) fn letter_and_text(text: &str) -> Option<(&str, &str)> {
+    const LONGEST: usize = 256;
+    let opens =
+        text.trim_start_matches(['*', ' ', '(']).starts_with(|c: char| ('A'..='J').contains(&c));
+    if !opens || text.len() > LONGEST {
+        return None;
+    }
     let parts = pattern!(
-        r"^[*\s]*\(?([A-J])\)?\**(?:\s+[(（](.*[^()（）]|.*\([^()]*\).*)[)）]|, (.*[^A-J)\s].*)|[(（]([^()（）]*\p{Han}[^()（）]*)[)）])[*.。\s]*$"
+        r"^[*\s]*\(?([A-J])\)?\**(?:\s+[(（](.*[^()（）]|.*\([^()]*\).*)[)）]|, (.*[^A-J)\s].*)|（([^()（）]*)）)[*.。\s]*$"
     )
     .captures(text)?;
     let inner = parts.iter().skip(2).flatten().next()?.as_str();

@@ -46,14 +46,14 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     // "Yes, it is."
     let verdict = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]");
     // "They lack 500 sheets, so no, there is not enough."
-    let concluded = pattern!(r"(?:^So|, so) (yes|no), ");
+    let concluded = pattern!(r"(?:^So|, so|,) (yes|no)(?:,| [—–-]) ");
     let phrase = captured(none, last).or_else(|| captured(verdict, last)).filter(|_| plain);
     if let Some(phrase) = phrase.or_else(|| captured(concluded, last)) {
         return Some(start + phrase.start()..start + phrase.end());
     }
     // "12 - 4 + 6 makes fourteen birds"
     let ends = pattern!(
-        r"(?i)(?:\b(?:‹verb of a value›|‹verb of a result›|make|makes|leaves|to be|end up (?:at|with)|so)|=) ((?:[a-z]+ ){0,4}[a-z-]+)[.!*]*$"
+        r"(?i)(?:\b(?:‹verb of a value›|‹verb of a result›|make|makes|leaves|to be|end up (?:at|with)|so)|=) ((?:[a-z-]+ ){0,6}[a-z-]+)[.!*]*$"
     );
     let (start, last) = match captured(ends, last).filter(|_| !plain) {
         Some(tail) => (start + tail.start(), tail.as_str()),
@@ -70,7 +70,10 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     };
     let clause = last.rfind([',', ':']).map_or(0, |end| end + 1);
     let (start, last) = match number(last) {
-        None if plain && !words::takes_back(&last.to_lowercase()) => {
+        None if plain
+            && !words::takes_back(&last.to_lowercase())
+            && !last[clause..].starts_with(" which") =>
+        {
             (start + clause, &last[clause..])
         }
         _ => (start, last),
@@ -126,6 +129,10 @@ fn is_aside(text: &str, start: usize) -> bool {
     let (before, last) = (text[..start].trim_end(), &text[start..]);
     // "How many multiples of 4 are there? (24.)"
     if before.ends_with('?') && last.starts_with('(') {
+        return true;
+    }
+    // "Mia has 23 beads. How many bracelets of 17 beads could she make?"
+    if last.ends_with('?') && has_value(&before[sentence(before)..]) {
         return true;
     }
     let aside = pattern!(concat!(

@@ -46,7 +46,9 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
         let place = NUMBERS.iter().find_map(|find| find(concluded)).filter(|_| !gives_up)?;
         (!words::makes_another(&concluded[..place.start])).then_some((place, Rule::LastNumber))
     };
+    let letter = || Some((last_letter(concluded)?, Rule::LastLetter));
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
+        .or_else(letter)
         .or_else(number)
         .or_else(|| first_of(response, &[(last_sentence, Rule::LastSentence)]))
 }
@@ -99,7 +101,7 @@ fn entire(response: &str) -> Option<Range<usize>> {
 /// Returns the letter of a choice at the very end: "… therefore I think it's B".
 fn last_letter(response: &str) -> Option<Range<usize>> {
     let text = response.trim_end().trim_end_matches(['.', '!', ')', ']', '*']);
-    let letter = text.chars().next_back().filter(|c| ('A'..='J').contains(c))?;
+    let letter = text.chars().next_back().filter(|c| matches!(c, 'A'..='J' | '①'..='⑨'))?;
     let before = &text[..text.len() - letter.len_utf8()];
     let announced = phrases("before a letter").iter().any(|word| before.ends_with(word));
     announced.then_some(before.len()..text.len())
@@ -115,7 +117,7 @@ struct Found {
 /// Returns all numbers of a text from a place on, in order.
 fn numbers(text: &str, from: usize) -> Vec<Found> {
     let number = pattern!(
-        r"(?:[0-9]+ )?(?:[½⅓¼¾⅔⅛]+|[0-9]+/[0-9]+)|\.?[0-9]+(?:(?:[.,/:]|\{,\}| : )[0-9]+)*[½⅓¼¾⅔⅛]?(?: ?(?:[AP]M|[ap]\.?m)\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?[%‰]?(?: (?:thousand|million|billion|trillion)\b)?"
+        r"(?:[0-9]+ )?(?:[½⅓¼¾⅔⅛]+|[0-9]+/[0-9]+)|\.?[0-9]+(?:(?:[.,/:]|\{,\}| : )[0-9]+)*[½⅓¼¾⅔⅛]?(?: ?(?:[AP]M|[ap]\.?m)\b)?(?:[eE][-+]?[0-9]+)?(?: ?[×x] ?10(?:\^\{?[-−]?[0-9]+\}?|[⁻⁺]?[⁰¹²³⁴-⁹]+))?(?: ?[%‰])?(?: (?:thousand|million|billion|trillion)\b)?"
     );
     let numbers = number.find_iter(&text[from..]).filter_map(|number| {
         let (start, end) = (from + number.start(), from + number.end());
@@ -159,9 +161,11 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
     let minus = before.strip_suffix(['-', '−']).and_then(|before| before.strip_suffix(' '));
     let subtracted = minus
         .is_some_and(|before| pattern!(r"(?:[0-9)²³]|(?:^|[^a-zA-Z])[a-zA-Z])$").is_match(before));
+    // "Mn must be +7"
+    let positive = pattern!(r"(?:\p{Alphabetic}{2,}|=) \+$").is_match(before);
     product
         || subtracted
-        || before.ends_with(['+', '/', '^', '×', '÷', '·', '√'])
+        || before.ends_with(['+', '/', '^', '×', '÷', '·', '√']) && !positive
         || last_word.starts_with('\\') && !last_word.ends_with('=')
         || behind.starts_with(['+', '^', '/', '\\', '×', '÷', '·', '√']) && !closes
 }

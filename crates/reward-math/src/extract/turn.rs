@@ -59,6 +59,11 @@ fn next_problem(reply: &str) -> Option<usize> {
     let asked = pattern!(
         r"(?i:answer is|answer:|respuesta:|答案[是：:]|答[：:])[^\n]*\n(\s*\n(?:[0-9]+[.)] )?(?:What|Which|How|When|Where|Who|Find|Solve|Write|If|Is|Are|Calculate|Evaluate|A|An|The) [^\n]*\?)\s*[^\n]*\n"
     );
+    // " C\n\nWhat is the remainder …?\nA. 1"
+    let listed = pattern!(r"^\s*\(?[A-J](?:[).][^\n]{0,60})?(\n\s*\n)[^\n]*[?:]\s*\n");
+    if let Some(behind) = captured(listed, reply).filter(|_| !reply.contains("boxed")) {
+        return Some(behind.start());
+    }
     let heading = heading.find(reply).map(|heading| heading.start());
     let asked = captured(asked, reply).map(|asked| asked.start());
     let next = heading.into_iter().chain(asked).min()?;

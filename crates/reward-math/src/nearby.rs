@@ -1,0 +1,126 @@
+//! Other readings of an extracted answer, by what stands around it in the response.
+
+use crate::extract::{Extracted, Rule, last_formula, letter_behind};
+use crate::table::{captured, pattern};
+use crate::words;
+
+/// Longest sentence of which the only number is taken, in bytes.
+pub(crate) const LONGEST_SENTENCE: usize = 2048;
+
+/// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.
+pub(crate) fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
+    let behind = (extracted.rule == Rule::Box).then(|| &response[extracted.span.end..])?;
+    let domain = pattern!(
+        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*(\\mathbb\s*\{?[ZNRC]\}?(?:[_^](?:\{[^{}]*\}|[+*0]))?)"
+    );
+    let text = &extracted.text;
+    let parts = domain.captures(behind).filter(|_| !text.contains("\\in"))?;
+    text.contains(&parts[1]).then(|| format!("{text}, {} \\in {}", &parts[1], &parts[2]))
+}
+
+/// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".
+pub(crate) fn without_remark(extracted: &Extracted) -> Option<String> {
+    let remark = pattern!(r"^([^()$\\]*[^()$\\\s])\s+\(([^()]*)\)(?: of [a-z ]+)?$")
+        .captures(&extracted.text)?;
+    let inside = remark[2].to_lowercase();
+    let other =
+        pattern!(r"^(?:or|and|mod|not|rejected|twice|double|multiplicity)\b").is_match(&inside);
+    (!other && !words::takes_back(&inside) && extracted.rule != Rule::Box)
+        .then(|| remark[1].to_owned())
+}
+
+/// Returns the decimal of "√2 km, approximately 1.41 km".
+pub(crate) fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
+    let decimal = pattern!(r"^[^0-9\n]{0,24}(?:‹approximates›|\\approx) ?\$?([0-9]+\.[0-9]+)");
+    let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence);
+    let decimal = captured(decimal, &response[extracted.span.end..]).filter(|_| unmarked)?;
+    Some(decimal.as_str().to_owned())
+}
+
+/// Returns the value before its other spelling: "4.5 litres, i.e. 4500 ml", "85¢, which can be written as $0.85".
+pub(crate) fn first_spelling(response: &str, extracted: &Extracted) -> Option<String> {
+    let first = pattern!(
+        r"([0-9][0-9.,/]*)[^0-9.\n]{0,24}, (?:i\.e\.,?|that is,?|which is|which can be written as|in other words,?|equivalently,?) [^0-9\n]{0,3}$"
+    );
+    let before = &response[..extracted.span.start];
+    let near = before.ceil_char_boundary(before.len().saturating_sub(80));
+    let first = captured(first, &before[near..]).filter(|_| extracted.rule == Rule::LastNumber)?;
+    Some(first.as_str().to_owned())
+}
+
+/// Returns the formulas that end a sentence: "the solutions are the two functions $f(x) = x$ and $f(x) = 2 - x$."
+pub(crate) fn closing_formula(extracted: &Extracted) -> Option<String> {
+    let text = &extracted.text;
+    let in_words =
+        matches!(extracted.rule, Rule::Phrase | Rule::Bold) && text.len() <= LONGEST_SENTENCE;
+    let formula = in_words.then(|| last_formula(text)).flatten()?;
+    let before = text[..formula.start].trim_end_matches(['$', '\\', '(']);
+    let plain = !before.contains(['$', '=', '\\']) && !words::takes_back(&before.to_lowercase());
+    let plain = plain && !words::makes_another(before);
+    plain.then(|| text[formula].to_owned())
+}
+
+/// Returns the value of "Midpoint: (−1, 6)", a bold line.
+pub(crate) fn behind_colon(extracted: &Extracted) -> Option<String> {
+    let labelled = pattern!(r"^\p{Alphabetic}[\p{Alphabetic} ]+:\s*([^:]*)$");
+    // `\text{Due date: April 29}`, `\text{Empirical formula: } \mathrm{CH_2O}`
+    let boxed = pattern!(r"^\\text\{[A-Z][a-z ]{2,30}: ?(?:([^{}:]+)\}|\}\s*(\S.*))$");
+    let (labelled, marked) = match extracted.rule {
+        Rule::Bold => (labelled, true),
+        rule => (boxed, rule == Rule::Box),
+    };
+    let value = marked.then(|| captured(labelled, &extracted.text))??;
+    (!words::takes_back(&extracted.text.to_lowercase())).then(|| value.as_str().to_owned())
+}
+
+/// Returns D for `\boxed{12}`, "which is choice (D)", for "That matches option (D)." at the end, and for the text of
+/// the choice behind its letter: "D (12)".
+pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
+    const STOPS: [char; 5] = ['.', '!', '?', '。', '\n'];
+    let boxed = &extracted.text;
+    if let Some((letter, _)) = words::letter_and_text(boxed) {
+        return Some(letter.to_owned());
+    }
+    let last = response.trim_end();
+    // "41. (D)", "… four times the old one. ✔ (D)", `\\quad\\Longrightarrow\\quad \\textbf{(B)}`
+    let closing = pattern!(r"(?:^|[\s$}*])(?:\\text(?:bf)?\{)?\(([A-J])\)\}?[\s$.*]*$");
+    let tail = last.ceil_char_boundary(last.len().saturating_sub(32));
+    let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence | Rule::Whole);
+    let other = pattern!(r"(?:\b(?:not|or|and|nor)|,) *\**\([A-J]\)[\s$.*}]*$");
+    let closes = unmarked && !other.is_match(&last[tail..]);
+    if let Some(letter) = captured(closing, &last[tail..]).filter(|_| closes) {
+        return Some(letter.as_str().to_owned());
+    }
+    let inside = letter_behind(boxed).filter(|_| !words::takes_back(&boxed.to_lowercase()));
+    let place = match extracted.rule {
+        Rule::Box if inside.is_some() => extracted.span.start,
+        Rule::Box => {
+            // "The answer is (A) $\boxed{4\pi}$."
+            let before =
+                pattern!(r"(?i:answer|choice|option)(?: is)?:? \(?([A-J])\)?[}\s$]*\\boxed\{$");
+            let near = response[..extracted.span.start].char_indices().rev().nth(48);
+            let near = near.map_or(0, |(at, _)| at);
+            if let Some(letter) = captured(before, &response[near..extracted.span.start]) {
+                return Some(letter.as_str().to_owned());
+            }
+            extracted.span.end
+        }
+        Rule::LastNumber => {
+            // "(D)" in the first line, and an explanation.
+            if let Some(letter) = captured(
+                pattern!(
+                    r"^\s*\**(?:(?:[Ll]etra|[Oo]pci[oó]n|[Oo]ption|[Cc]hoice|[Aa]nswer:?) )?\(?([A-J])(?:\)?[.:]?\**\s*|[).] [^\n]{1,60})\n"
+                ),
+                response,
+            ) {
+                return Some(letter.as_str().to_owned());
+            }
+            last.rfind(STOPS).map_or(0, |stop| {
+                let ends = last[stop..].chars().nth(1).is_none();
+                last[..stop].rfind(STOPS).filter(|_| ends).unwrap_or(stop)
+            })
+        }
+        _ => return None,
+    };
+    letter_behind(&response[place..]).map(str::to_owned)
+}
