@@ -51,7 +51,14 @@ impl Choices {
         };
         let small = words::small_choices(&answer.spelling, false);
         let named = if answer.choices.is_empty() { &small } else { &answer.choices };
-        let Some(letter) = letter(gold) else {
+        // A choice may say `x = a`, `b` or `c` itself.
+        let is_text = |letter: &char| {
+            let plain = plain(&gold.spelling);
+            letter.is_ascii()
+                && !gold.is_choice()
+                && self.0.iter().any(|choice| choice.plain == plain)
+        };
+        let Some(letter) = letter(gold).filter(|letter| !is_text(letter)) else {
             return only(None, Some(gold))
                 .filter(|(equal, _)| answer.content.is_none() && named.as_slice() == [*equal])
                 .map(|(_, verdict)| verdict);
@@ -81,8 +88,9 @@ impl Choices {
         };
         let choice = self.0.iter().filter(ends).max_by_key(|choice| choice.plain.len())?;
         let before = &sentence[..sentence.len() - choice.plain.len()];
-        let denied = pattern!(r"not|n['’]t|never|no$|instead|except|or$");
-        (!denied.is_match(before)).then(|| choice.letter.to_string())
+        let denied = pattern!(r"not|n['’]t|never|no$|instead|except");
+        let names = |other: &Choice| other.plain.len() >= SHORTEST && before.contains(&other.plain);
+        (!denied.is_match(before) && !self.0.iter().any(names)).then(|| choice.letter.to_string())
     }
 }
 

@@ -292,7 +292,7 @@ impl Gold {
         if let Some(parts) = measure.captures(side).filter(|_| plain) {
             return Some(parts[1].to_owned());
         }
-        // `\\text{Adam loses \\$16.}`
+        // `\text{Adam loses \$16.}`
         let of_somebody =
             pattern!(r"^\\text\{[A-Z][a-z]+ [a-z]{2,} (?:\\?\$)?[0-9][0-9.,]*(?: [a-z]+)?[.!]?\}$");
         let in_words = extracted.text.len() <= nearby::LONGEST_SENTENCE
@@ -317,7 +317,7 @@ impl Gold {
         })
     }
 
-    /// Returns `\\$0.85` for a last number 0.85 behind the sign, if the ground truth is in cents.
+    /// Returns `\$0.85` for a last number 0.85 behind the sign, if the ground truth is in cents.
     fn in_cents(&self, response: &str, extracted: &Extracted) -> Option<String> {
         let cents = matches!(self.answer.readings.as_deref(),
             Ok([Node::Value { unit: Some(unit), .. }, ..]) if unit == "cent");

@@ -84,7 +84,11 @@ pub(crate) fn one_of_several(
     question: &str,
     options: &Options,
 ) -> Option<Verdict> {
-    if !gold.spelling.contains(',') || !pattern!("一[条个组种]").is_match(question) {
+    // "请写出一条…性质", "图中的一个等腰三角形是"; "有一个三角形" asks for no single one.
+    let one = pattern!(
+        "(?:写出|写|给出|举出|任取|任意|添加|补充|找出)[^。；？]{0,40}一[条个组种]|中的[^。；？]{0,8}一个"
+    );
+    if !gold.spelling.contains(',') || !one.is_match(question) {
         return None;
     }
     let answer = Answer::parse(text).ok()?;

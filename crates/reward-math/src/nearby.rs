@@ -82,7 +82,7 @@ pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
         return Some(letter.to_owned());
     }
     let last = response.trim_end();
-    // "41. (D)", "… four times the old one. ✔ (D)", `\\quad\\Longrightarrow\\quad \\textbf{(B)}`
+    // "41. (D)", "… four times the old one. ✔ (D)", `\quad\Longrightarrow\quad \textbf{(B)}`
     let closing = pattern!(r"(?:^|[\s$}*])(?:\\text(?:bf)?\{)?\(([A-J])\)\}?[\s$.*]*$");
     let tail = last.ceil_char_boundary(last.len().saturating_sub(32));
     let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence | Rule::Whole);
@@ -101,6 +101,11 @@ pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
             let near = response[..extracted.span.start].char_indices().rev().nth(48);
             let near = near.map_or(0, |(at, _)| at);
             if let Some(letter) = captured(before, &response[near..extracted.span.start]) {
+                return Some(letter.as_str().to_owned());
+            }
+            // "$\boxed{6\pi}$ (C) $\mathrm{cm}$"
+            let beside = pattern!(r"^[}\s$]*\(([A-J])\)(?:[.,; $]|$)");
+            if let Some(letter) = captured(beside, &response[extracted.span.end..]) {
                 return Some(letter.as_str().to_owned());
             }
             extracted.span.end

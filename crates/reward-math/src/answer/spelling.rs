@@ -250,7 +250,8 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
 }
 
-/// Returns `(2k\pi, 2k\pi + 1), k \in \mathbb{Z}` for the union of these intervals over all integers.
+/// Returns `(2k\pi, 2k\pi + 1), k \in \mathbb{Z}` for the union of these intervals over all integers, and
+/// `f(t) = 3t, t \ge 0` for the domain `t \in [0, \infty)`.
 pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
     let union = pattern!(
         r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
@@ -354,7 +355,7 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
         return None;
     }
     let set = set_in_words(&parts[4]);
-    // "$n \\pi$, any integer $n$"
+    // "$n \pi$, any integer $n$"
     let declares = parts.name("bare").is_none() || parts[4].contains("integer");
     declares.then(|| Some((parts.get(1)?.as_str(), (parts[5].to_owned(), set.to_owned()))))?
 }

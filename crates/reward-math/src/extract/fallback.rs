@@ -162,7 +162,8 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
     let subtracted = minus
         .is_some_and(|before| pattern!(r"(?:[0-9)²³]|(?:^|[^a-zA-Z])[a-zA-Z])$").is_match(before));
     // "Mn must be +7"
-    let positive = pattern!(r"(?:\p{Alphabetic}{2,}|=) \+$").is_match(before);
+    let positive =
+        before.ends_with('+') && pattern!(r"(?:\p{Alphabetic}{2,}|=) \+$").is_match(before);
     product
         || subtracted
         || before.ends_with(['+', '/', '^', '×', '÷', '·', '√']) && !positive

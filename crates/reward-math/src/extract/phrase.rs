@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::extracted::some_text;
 use regex::Match;
+
+use super::extracted::some_text;
 
 use crate::answer::Answer;
 use crate::table::{captured, pattern, phrases, starts_with_ignoring_case};
@@ -45,13 +46,8 @@ pub(super) fn letter_at_the_end(response: &str) -> Option<Range<usize>> {
 /// Returns the letter of "…, which is choice (D)" behind a box.
 pub(crate) fn letter_behind(behind: &str) -> Option<&str> {
     let named = pattern!(
-        r"(?:(?i:\b(?:option|choice|answer|choose|pick|select|graph|diagram|figure)(?: is| should be| must be| would be)?) |[选項项] ?)\**\(?([A-J])\)?\**(?:[.,; $}。，]|正确|$)"
+        r"(?:(?i:\b(?:option|choice|answer|choose|pick|select|graph|diagram|figure)(?: is| should be| must be)?) |[选項项] ?)\**\(?([A-J])\)?\**(?:[.,; $}。，]|正确|$)"
     );
-    // "$\boxed{6\pi}$ (C) $\mathrm{cm}$"
-    let beside = pattern!(r"^[}\s$]*\(([A-J])\)(?:[.,; $]|$)");
-    if let Some(letter) = captured(beside, behind) {
-        return Some(letter.as_str());
-    }
     let mut letters = named.captures_iter(behind).map(|named| named.extract::<1>().1[0]);
     let only = letters.next()?;
     letters.all(|letter| letter == only).then_some(only)

@@ -57,7 +57,7 @@ fn next_problem(reply: &str) -> Option<usize> {
     );
     // "The answer is 1/4.\n\nWhat fraction of an hour is 40 minutes?"
     let asked = pattern!(
-        r"(?i:answer is|answer:|respuesta:|答案[是：:]|答[：:])[^\n]*\n(\s*\n(?:[0-9]+[.)] )?(?:What|Which|How|When|Where|Who|Find|Solve|Write|If|Is|Are|Calculate|Evaluate|A|An|The) [^\n]*\?)\s*[^\n]*\n"
+        r"(?i:answer is|answer:|respuesta:|答案[是：:]|答[：:])[^\n]*\n(\s*\n(?:[0-9]+[.)] )?(?:What|Which|How|Find|Solve|Write|Calculate|Evaluate|A|An) [^\n]{20,}\?)\s*[^\n]*\n"
     );
     // " C\n\nWhat is the remainder …?\nA. 1"
     let listed = pattern!(r"^\s*\(?[A-J](?:[).][^\n]{0,60})?(\n\s*\n)[^\n]*[?:]\s*\n");
