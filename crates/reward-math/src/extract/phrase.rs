@@ -5,7 +5,6 @@ use std::ops::Range;
 use regex::Match;
 
 use super::extracted::some_text;
-
 use crate::answer::Answer;
 use crate::table::{captured, pattern, phrases, starts_with_ignoring_case};
 use crate::words;

@@ -60,7 +60,9 @@ fn next_problem(reply: &str) -> Option<usize> {
         r"(?i:answer is|answer:|respuesta:|答案[是：:]|答[：:])[^\n]*\n(\s*\n(?:[0-9]+[.)] )?(?:What|Which|How|Find|Solve|Write|Calculate|Evaluate|A|An) [^\n]{20,}\?)\s*[^\n]*\n"
     );
     // " C\n\nWhat is the remainder …?\nA. 1"
-    let listed = pattern!(r"^\s*\(?[A-J](?:[).][^\n]{0,60})?(\n\s*\n)[^\n]*[?:]\s*\n");
+    let listed = pattern!(
+        r"^\s*\(?[A-J](?:[).][^\n]{0,60})?(\n\s*\n)(?:[^\n]{15,}\?\s*\n|[^\n]{30,}:\s*\n(?s:.*)\nAnswer:)"
+    );
     if let Some(behind) = captured(listed, reply).filter(|_| !reply.contains("boxed")) {
         return Some(behind.start());
     }
