@@ -41,12 +41,6 @@ impl Settings {
     pub const LEAST_POLICIES: usize = 8;
 }
 
-impl Default for Settings {
-    fn default() -> Self {
-        Self::DEFAULT
-    }
-}
-
 /// How far a verification is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stage {
@@ -69,9 +63,7 @@ struct Samples<'a> {
 
 type Check = fn(&Samples<'_>) -> Vec<Row>;
 
-/// Change of entropy under a rule, for an advantage and a step size.
-const PREDICT: fn(UpdateRule, &Categorical, &[f64], f64) -> f64 =
-    UpdateRule::predicted_entropy_change;
+const PREDICT: theorems::Predict = UpdateRule::predicted_entropy_change;
 
 /// Every statement but the bound with its checks, in the order of the report.
 const STATEMENTS: [(&str, Check); 20] = [

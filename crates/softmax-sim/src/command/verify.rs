@@ -25,7 +25,7 @@ Examples:
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Seed of the random policies, advantages and decision processes
-    #[arg(long, default_value_t = Settings::default().seed)]
+    #[arg(long, default_value_t = Settings::DEFAULT.seed)]
     seed: u64,
     /// Number of random policies for 2, 8 and 64 actions each; 1000 and 10000 actions get a twentieth
     #[arg(
@@ -39,7 +39,7 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "NUMBER",
-        default_value_t = Settings::default().cases,
+        default_value_t = Settings::DEFAULT.cases,
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     cases: u64,

@@ -18,6 +18,9 @@ const FRACTION: f64 = 0.1;
 /// Draws of the dropped tokens, for their mean effect.
 const DRAWS: u64 = 200;
 
+/// A formula like [`predict`].
+pub type Predict = fn(&Categorical, &[f64], &[usize], usize) -> f64;
+
 /// First-order change of `ΔH` from detaching the tokens of `actions`, of `count` in all, per unit of
 /// step size; in nats.
 pub fn predict(policy: &Categorical, advantage: &[f64], actions: &[usize], count: usize) -> f64 {
@@ -27,12 +30,8 @@ pub fn predict(policy: &Categorical, advantage: &[f64], actions: &[usize], count
 }
 
 /// Checks `predict` against steps down the loss that trains the model, with and without selection.
-pub fn check(
-    states: &[State],
-    seed: u64,
-    predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64 + Sync,
-) -> Vec<Row> {
-    let findings = over_states(states, |state| finding(state, seed, &predict));
+pub fn check(states: &[State], seed: u64, predict: Predict) -> Vec<Row> {
+    let findings = over_states(states, |state| finding(state, seed, predict));
     let findings: Vec<Finding> = findings.into_iter().flatten().collect();
     let gaps = findings.iter().map(|finding| finding.gap);
     let deviations = findings.iter().filter_map(|finding| finding.deviation);
@@ -42,12 +41,9 @@ pub fn check(
         Row::of("mean effect over draws, in standard errors", 6.0, deviations)
             .by("200 plans of one batch against r N / n_c of the effect of all eligible tokens"),
     ];
-    rows.extend(order::rows(
-        "error of the effect",
-        2,
-        findings.iter().map(|finding| finding.order),
-    ));
-    rows.push(counter_example(&predict));
+    let orders = findings.iter().map(|finding| finding.order);
+    rows.extend(order::rows("error of the effect", 2, orders));
+    rows.push(counter_example(predict));
     rows
 }
 
@@ -58,11 +54,7 @@ struct Finding {
 }
 
 /// Measures the effect in one state; none if no token is eligible.
-fn finding(
-    state: &State,
-    seed: u64,
-    predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64,
-) -> Option<Finding> {
+fn finding(state: &State, seed: u64, predict: Predict) -> Option<Finding> {
     let (policy, advantage) = (&state.policy, &state.advantage);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
     let choice = WeightedIndex::new(policy.probs()).expect("probabilities are weights");
@@ -107,7 +99,7 @@ fn finding(
 /// By hand: π = (.5, .45, .05), A = (0, 1, 0). The second arm has a positive covariance, 0.45 · .2107,
 /// and Eq. 10 selects it; but under the policy gradient detaching it lowers the entropy, as
 /// `G = -0.0095 / 0.45`.
-fn counter_example(predict: impl Fn(&Categorical, &[f64], &[usize], usize) -> f64) -> Row {
+fn counter_example(predict: Predict) -> Row {
     let policy = Categorical::from_logits(&[0.5f64, 0.45, 0.05].map(f64::ln)).expect("positive");
     let advantage = [0.0, 1.0, 0.0];
     let covariance = policy.covariance(policy.log_probs(), &advantage);

@@ -12,15 +12,12 @@ use rl_losses::{DualClip, PolicyLoss, PpoClip};
 /// Range of the logits between the policy that sampled and the one being updated.
 const DRIFT: f64 = 1.0;
 
+/// First-order change of entropy, in nats, for an advantage, a mask of the actions left and a step size.
+pub type Predict = fn(&Categorical, &[f64], &[bool], f64) -> f64;
+
 /// Checks `predict`, and the closed form of the step, against the loss that trains the model.
-///
-/// `predict` returns the first-order change of entropy, in nats, for an advantage, a mask of the actions left and a step size.
-pub fn check(
-    states: &[State],
-    predict: impl Fn(&Categorical, &[f64], &[bool], f64) -> f64 + Sync,
-) -> Vec<Row> {
-    let findings: Vec<(f64, f64, Option<f64>)> =
-        over_states(states, |state| finding(state, &predict));
+pub fn check(states: &[State], predict: Predict) -> Vec<Row> {
+    let findings = over_states(states, |state| finding(state, predict));
     let clipped = findings.iter().map(|(_, clipped, _)| clipped).sum::<f64>();
     let share = clipped / findings.len() as f64;
     let gaps = findings.iter().map(|(gap, ..)| *gap);
@@ -36,10 +33,7 @@ pub fn check(
 }
 
 /// Gap of the step, whether anything was clipped, and the order of the prediction.
-fn finding(
-    state: &State,
-    predict: impl Fn(&Categorical, &[f64], &[bool], f64) -> f64,
-) -> (f64, f64, Option<f64>) {
+fn finding(state: &State, predict: Predict) -> (f64, f64, Option<f64>) {
     let (old, advantage) = (&state.policy, &state.advantage);
     let unit = DRIFT / range(old, &state.direction);
     let drifted: Vec<f64> = std::iter::zip(old.centred_log_probs(), &state.direction)

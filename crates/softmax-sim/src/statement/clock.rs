@@ -51,15 +51,10 @@ pub fn check(seed: u64, clock: impl Fn(f64, usize) -> f64) -> Vec<Row> {
 fn gap(policy: &Categorical, group_size: usize, clock: impl Fn(f64, usize) -> f64) -> f64 {
     let probs = policy.probs();
     let mut expected = [0.0; ACTIONS];
-    for outcome in 0..ACTIONS.pow(u32::try_from(group_size).expect("a small group")) {
-        let mut rest = outcome;
-        let picks: Vec<usize> = (0..group_size)
-            .map(|_| {
-                let pick = rest % ACTIONS;
-                rest /= ACTIONS;
-                pick
-            })
-            .collect();
+    let places = u32::try_from(group_size).expect("a small group");
+    for outcome in 0..ACTIONS.pow(places) {
+        let pick = |place: u32| outcome / ACTIONS.pow(place) % ACTIONS;
+        let picks: Vec<usize> = (0..places).map(pick).collect();
         let probability: f64 = picks.iter().map(|pick| probs[*pick]).product();
         let rewards: Vec<f64> = picks.iter().map(|pick| f64::from(*pick == 0)).collect();
         let advantages = group_relative_advantages(

@@ -19,13 +19,16 @@ const WEIGHTS: [f64; 2] = [0.25, 0.75];
 /// A state: its share of the tokens, its policy and its advantage.
 pub type WeightedState<'a> = (f64, &'a Categorical, &'a [f64]);
 
+/// An estimate of the covariance from advantages, log-probabilities and entropies of the states, all `[tokens]`.
+pub type Estimate = fn(&[f64], &[f64], &[f64]) -> f64;
+
 /// Formulas to check.
 #[derive(Debug, Clone, Copy)]
 pub struct Formulas {
-    /// The estimate from a batch centred on itself: advantages and log-probabilities in.
-    pub estimate: fn(&[f64], &[f64]) -> f64,
-    /// The estimate from tokens centred in their states: advantages, log-probabilities and entropies in.
-    pub state_estimate: fn(&[f64], &[f64], &[f64]) -> f64,
+    /// The estimate from a batch centred on itself.
+    pub estimate: Estimate,
+    /// The estimate from tokens centred in their states.
+    pub state_estimate: Estimate,
     /// Moments of the first estimate over so many tokens of one state.
     pub moments: fn(&Categorical, &[f64], usize) -> CovarianceEstimate,
     /// Expectation of the first estimate over several states, in parts.
@@ -34,7 +37,7 @@ pub struct Formulas {
 
 /// Formulas of `entropy-core`.
 pub const FORMULAS: Formulas = Formulas {
-    estimate: |advantage, log_prob| mean(&token_covariances(advantage, log_prob)),
+    estimate: |advantage, log_prob, _| mean(&token_covariances(advantage, log_prob)),
     state_estimate: |advantage, log_prob, entropy| {
         mean(&state_token_covariances(advantage, log_prob, entropy))
     },
@@ -72,7 +75,7 @@ fn tokens<'a>(
 }
 
 /// Mean and variance of `estimate` over all batches, one token of each of `places`.
-fn moments_over(places: &[Vec<Token>], estimate: impl Fn(&[Token]) -> f64) -> (f64, f64) {
+fn moments_over(places: &[Vec<Token>], estimate: Estimate) -> (f64, f64) {
     let batches: usize = places.iter().map(Vec::len).product();
     let outcome = |mut batch: usize| {
         let pick = |kinds: &Vec<Token>| {
@@ -81,31 +84,16 @@ fn moments_over(places: &[Vec<Token>], estimate: impl Fn(&[Token]) -> f64) -> (f
             token
         };
         let picks: Vec<Token> = places.iter().map(pick).collect();
-        let prob: f64 = picks.iter().map(|token| token.prob).product();
-        (prob, estimate(&picks))
+        let column = |value: fn(&Token) -> f64| -> Vec<f64> { picks.iter().map(value).collect() };
+        let (advantage, log_prob) =
+            (column(|token| token.advantage), column(|token| token.log_prob));
+        let estimated = estimate(&advantage, &log_prob, &column(|token| token.entropy));
+        (picks.iter().map(|token| token.prob).product(), estimated)
     };
     let outcomes: Vec<(f64, f64)> = (0..batches).map(outcome).collect();
     let mean: f64 = outcomes.iter().map(|(prob, value)| prob * value).sum();
     let variance = outcomes.iter().map(|(prob, value)| prob * (value - mean).powi(2)).sum();
     (mean, variance)
-}
-
-fn columns(batch: &[Token]) -> [Vec<f64>; 3] {
-    let values: [fn(&Token) -> f64; 3] =
-        [|token| token.advantage, |token| token.log_prob, |token| token.entropy];
-    values.map(|value| batch.iter().map(value).collect())
-}
-
-impl Formulas {
-    fn of_batch(&self, batch: &[Token]) -> f64 {
-        let [advantage, log_prob, _] = columns(batch);
-        (self.estimate)(&advantage, &log_prob)
-    }
-
-    fn in_states(&self, batch: &[Token]) -> f64 {
-        let [advantage, log_prob, entropy] = columns(batch);
-        (self.state_estimate)(&advantage, &log_prob, &entropy)
-    }
 }
 
 /// Gaps of each formula.
@@ -142,12 +130,8 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     ]
 }
 
-fn measure(
-    gaps: &mut Gaps,
-    formulas: &Formulas,
-    (count, actions): (usize, usize),
-    rng: &mut ChaCha8Rng,
-) {
+fn measure(gaps: &mut Gaps, formulas: &Formulas, size: (usize, usize), rng: &mut ChaCha8Rng) {
+    let (count, actions) = size;
     let mut state = || {
         let logits = normals(rng, actions);
         (policy(&logits), normals(rng, actions))
@@ -155,8 +139,7 @@ fn measure(
     let [(one, one_advantage), (other, other_advantage)] = [state(), state()];
     let single: Vec<Token> = tokens(&(1.0, &one, &one_advantage)).collect();
     let n = count as f64;
-    let (mean, spread) =
-        moments_over(&vec![single.clone(); count], |batch| formulas.of_batch(batch));
+    let (mean, spread) = moments_over(&vec![single.clone(); count], formulas.estimate);
     let expected = (formulas.moments)(&one, &one_advantage, count);
     gaps.bias.push((mean - expected.expected_batch_mean).abs());
     let unbiased = spread * (n / (n - 1.0)).powi(2);
@@ -169,13 +152,13 @@ fn measure(
     let expected = (formulas.decomposition)(&states);
     let mixture: Vec<Token> = states.iter().flat_map(tokens).collect();
     let places = vec![mixture; count];
-    let (mean, _) = moments_over(&places, |batch| formulas.of_batch(batch));
+    let (mean, _) = moments_over(&places, formulas.estimate);
     gaps.between.push((mean - expected.expected_batch_mean(count)).abs());
-    let (mean, _) = moments_over(&places, |batch| formulas.in_states(batch));
+    let (mean, _) = moments_over(&places, formulas.state_estimate);
     gaps.within.push((mean - expected.within).abs());
     let other_tokens: Vec<Token> = tokens(&(1.0, &other, &other_advantage)).collect();
     let places = [single.clone(), single, other_tokens.clone(), other_tokens];
-    let (mean, _) = moments_over(&places, |batch| formulas.of_batch(batch));
+    let (mean, _) = moments_over(&places, formulas.estimate);
     let equal = [(1.0, &one, &*one_advantage), (1.0, &other, &*other_advantage)];
     let expected = (formulas.decomposition)(&equal).expected_mean_of_fixed_states(2, 2);
     gaps.fixed.push((mean - expected).abs());
@@ -188,7 +171,7 @@ fn reversed_sign(formulas: &Formulas) -> Row {
     let states: [WeightedState; 2] = [(0.5, &fair, &[-1.0, -1.0]), (0.5, &peaked, &[0.75, 1.75])];
     let split = (formulas.decomposition)(&states);
     let mixture: Vec<Token> = states.iter().flat_map(tokens).collect();
-    let (batch, _) = moments_over(&vec![mixture; 3], |batch| formulas.of_batch(batch));
+    let (batch, _) = moments_over(&vec![mixture; 3], formulas.estimate);
     let within = -15.0 / 512.0 * 15f64.ln();
     let total = within + 29.0 / 64.0 * (0.75 * 2f64.ln() + 0.9375 * 0.9375f64.ln());
     let gaps = [split.within - within, split.total() - total, 1.5 * batch - total];

@@ -23,28 +23,23 @@ pub const FORMULAS: Formulas = Formulas { rate: ExchangeRate::of, split: BinaryS
 
 /// Checks the rates by the order of their error, and the split against the policy it is of.
 pub fn check(states: &[State], formulas: &Formulas) -> Vec<Row> {
-    let over = |f: &(dyn Fn(&State) -> Vec<f64> + Sync)| -> Vec<f64> {
-        over_states(states, f).into_iter().flatten().collect()
-    };
     let read = |state: &State| {
         [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient]
             .map(|rule| reading(state, rule, formulas))
     };
     let readings = over_states(states, read).concat();
     let mut rows = order::rows("error of ΔR", 2, readings);
-    let parts = over(&|state| {
+    let parts = over_states(states, |state| {
         let split = (formulas.split)(&state.policy, &right(state));
         let covariance = state.policy.covariance(state.policy.centred_log_probs(), &reward(state));
-        vec![
-            (split.entropy() - state.policy.entropy()).abs(),
-            (split.covariance() - covariance).abs(),
-        ]
+        let entropy_gap = (split.entropy() - state.policy.entropy()).abs();
+        [entropy_gap, (split.covariance() - covariance).abs()]
     });
     rows.push(
-        Row::of("h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov", 1e-13, parts)
+        Row::of("h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov", 1e-13, parts.concat())
             .by("every second action is right; Cov(log π, reward) is R (1 - R) times the gap"),
     );
-    let along = over(&|state| flow_gaps(state, formulas));
+    let along = over_states(states, |state| flow_gaps(state, formulas)).concat();
     rows.push(
         Row::of("natural flow: logit R + t, same H_c and H_w, gap", 1e-12, along)
             .by("the split of the policy at t = 0.1, 1 and 4 against the split moved in time"),

@@ -94,15 +94,11 @@ fn natural_gap(
         .and_then(|flow| flow.with_entropy_bonus(alpha))
         .and_then(|flow| flow.with_reference(reference.clone(), beta))
         .expect("finite rewards, positive coefficients, full support");
-    let integrated = integrate(start, |policy| {
-        (0..ACTIONS)
-            .map(|a| {
-                let (log_prob, reference_log_prob) =
-                    (policy.log_probs()[a], reference.log_probs()[a]);
-                reward[a] - alpha * log_prob - beta * (log_prob - reference_log_prob)
-            })
-            .collect()
-    });
+    let velocity = |policy: &Categorical, a: usize| {
+        let log_prob = policy.log_probs()[a];
+        reward[a] - alpha * log_prob - beta * (log_prob - reference.log_probs()[a])
+    };
+    let integrated = integrate(start, |policy| (0..ACTIONS).map(|a| velocity(policy, a)).collect());
     gap(&(forms.natural)(&flow, TIME), &integrated)
 }
 
@@ -127,53 +123,43 @@ fn same_curve_gap(start: &Categorical, reward: &[f64], beta: f64, forms: &Closed
 
 /// Relative gaps of entropy and reward at each recorded point.
 fn recorded_gaps(forms: &ClosedForms) -> Vec<f64> {
-    let recorded = recorded::document();
-    let flows = recorded["flows"].as_array().expect("a list");
-    flows.iter().flat_map(|flow| flow_gaps(flow, forms)).collect()
+    let relative = |computed: f64, expected: f64| (computed - expected).abs() / expected.abs();
+    let mut gaps = Vec::new();
+    for flow in recorded::document()["flows"].as_array().expect("a list") {
+        for point in flow["points"].as_array().expect("a list") {
+            let Some((policy, reward)) = state_at(flow, &point["t"], forms) else { break };
+            gaps.push(relative(policy.entropy(), number(&point["H"])));
+            let success = point.get("R").or_else(|| point.get("p_best"));
+            gaps.extend(success.map(|value| relative(policy.mean(&reward), number(value))));
+        }
+    }
+    gaps
 }
 
-fn flow_gaps(flow: &Value, forms: &ClosedForms) -> Vec<f64> {
-    let state: Box<dyn Fn(f64) -> (Categorical, Vec<f64>)> = match flow["kind"].as_str() {
-        Some("npg_closed_form" | "npg_regularised_closed_form") => {
+/// Policy and rewards of a recorded flow at a time; none for a discrete path, which is no flow.
+fn state_at(flow: &Value, time: &Value, forms: &ClosedForms) -> Option<(Categorical, Vec<f64>)> {
+    let valid = "recorded inputs are valid";
+    match flow["kind"].as_str()? {
+        "npg_closed_form" | "npg_regularised_closed_form" => {
             let reward = numbers(&flow["reward"]);
             let coefficient = |key: &str| flow.get(key).map_or(0.0, number);
             let mut natural = NaturalFlow::new(policy(&numbers(&flow["logits"])), &reward)
-                .and_then(|natural| natural.with_entropy_bonus(coefficient("alpha")))
-                .expect("recorded inputs are valid");
+                .and_then(|natural| natural.with_entropy_bonus(coefficient("alpha")));
             if coefficient("beta") > 0.0 {
                 let reference = policy(&numbers(&flow["ref_logits"]));
-                natural = natural
-                    .with_reference(reference, coefficient("beta"))
-                    .expect("recorded inputs are valid");
+                let held = |flow: NaturalFlow| flow.with_reference(reference, coefficient("beta"));
+                natural = natural.and_then(held);
             }
-            let natural_at = forms.natural;
-            Box::new(move |time| (natural_at(&natural, time), reward.clone()))
+            Some(((forms.natural)(&natural.expect(valid), number(time)), reward))
         }
-        Some("pg_two_arm_closed_form" | "pg_k_correct_closed_form") => {
-            let count = |key: &str| -> usize {
-                flow.get(key).and_then(Value::as_u64).map_or(1, |n| usize::try_from(n).unwrap_or(1))
-            };
-            let (better, worse) = (count("k"), count("m"));
+        "pg_two_arm_closed_form" | "pg_k_correct_closed_form" => {
+            let count = |key: &str| flow.get(key).and_then(Value::as_u64).unwrap_or(1);
+            let [better, worse] = ["k", "m"].map(|key| usize::try_from(count(key)).expect(valid));
             let advantage = flow.get("Delta").map_or(1.0, number);
-            let flow = PolicyGradientFlow::new(better, worse, number(&flow["x0"]), advantage)
-                .expect("recorded inputs are valid");
-            let reward: Vec<f64> = (0..better + worse).map(|a| f64::from(a < better)).collect();
-            let policy_at = forms.policy_gradient;
-            Box::new(move |time| (policy_at(&flow, time), reward.clone()))
+            let flow = PolicyGradientFlow::new(better, worse, number(&flow["x0"]), advantage);
+            let reward = (0..better + worse).map(|arm| f64::from(arm < better)).collect();
+            Some(((forms.policy_gradient)(&flow.expect(valid), number(time)), reward))
         }
-        // A discrete path is no flow.
-        _ => return Vec::new(),
-    };
-    let points = flow["points"].as_array().expect("a list");
-    let relative = |found: f64, expected: f64| (found - expected).abs() / expected.abs();
-    points
-        .iter()
-        .flat_map(|point| {
-            let (policy, reward) = state(number(&point["t"]));
-            let success = point.get("R").or_else(|| point.get("p_best"));
-            let entropy = relative(policy.entropy(), number(&point["H"]));
-            let success = success.map(|value| relative(policy.mean(&reward), number(value)));
-            [Some(entropy), success].into_iter().flatten()
-        })
-        .collect()
+        _ => None,
+    }
 }

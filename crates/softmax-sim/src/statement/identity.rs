@@ -38,20 +38,16 @@ pub fn check(states: &[State], formulas: &Formulas) -> Vec<Row> {
                 state.direction.iter().map(|d| range * unit * (d - from)).collect();
             let policy = &state.policy;
             let change = (formulas.change)(policy, &step);
-            let Plain { identities: plain, divergences, scale } = Plain::of(policy, &step);
-            let plain = plain.map(|sum| (change - sum).abs() / scale);
-            let StepDivergence { new_from_old, old_from_new } =
-                (formulas.divergence)(policy, &step);
-            let divergence =
-                (new_from_old - divergences[0]).abs().max((old_from_new - divergences[1]).abs());
-            let EntropyIdentities { from_old, from_new, symmetric } =
-                (formulas.identities)(policy, &step);
+            let (identities, [forward, reverse], scale) = plain_sums(policy, &step);
+            let [first, second, third] = identities.map(|sum| (change - sum).abs() / scale);
+            let kl = (formulas.divergence)(policy, &step);
+            let kl_gap = (kl.new_from_old - forward).abs().max((kl.old_from_new - reverse).abs());
+            let forms = (formulas.identities)(policy, &step);
             // Without the two policies' own entropies: nothing cancels but what the identity itself takes away.
-            let size = change.abs() + new_from_old + old_from_new;
-            let accurate = [from_old, from_new, symmetric].map(|form| (form - change).abs() / size);
-            let [first, second, third] = plain;
-            let [from_old, from_new, symmetric] = accurate;
-            [first, second, third, divergence / scale, from_old, from_new, symmetric]
+            let size = change.abs() + kl.new_from_old + kl.old_from_new;
+            let [from_old, from_new, symmetric] = [forms.from_old, forms.from_new, forms.symmetric]
+                .map(|form| (form - change).abs() / size);
+            [first, second, third, kl_gap / scale, from_old, from_new, symmetric]
         };
         RANGES.iter().map(gap).collect()
     };
@@ -74,35 +70,27 @@ pub fn check(states: &[State], formulas: &Formulas) -> Vec<Row> {
 }
 
 /// Sums as they are written, over both policies.
-struct Plain {
-    /// The right-hand side of each identity.
-    identities: [f64; 3],
-    /// `KL(q‖π)` and `KL(π‖q)`.
-    divergences: [f64; 2],
-    /// The size of the numbers they are made from, `Σ (π + q)(|log π| + |log q|)`, whose rounding they carry.
-    scale: f64,
-}
-
-impl Plain {
-    fn of(policy: &Categorical, step: &[f64]) -> Self {
-        let moved = moved(policy, step, 1.0);
-        let mut plain = Self { identities: [0.0; 3], divergences: [0.0; 2], scale: 0.0 };
-        for action in 0..policy.actions() {
-            let (p, q) = (policy.probs()[action], moved.probs()[action]);
-            let (log_p, log_q) = (policy.log_probs()[action], moved.log_probs()[action]);
-            // Actions with no probability on either side add nothing; those that the step lifts out of 0
-            // have a log-probability on both.
-            if p == 0.0 && q == 0.0 {
-                continue;
-            }
-            let (divergence, reverse) = (q * (log_q - log_p), p * (log_p - log_q));
-            plain.identities[0] -= (q - p) * log_p + divergence;
-            plain.identities[1] -= (q - p) * log_q - reverse;
-            plain.identities[2] -= 0.5 * ((q - p) * (log_p + log_q) - reverse + divergence);
-            plain.divergences[0] += divergence;
-            plain.divergences[1] += reverse;
-            plain.scale += (p + q) * (log_p.abs() + log_q.abs());
+///
+/// The right-hand side of each identity; `KL(q‖π)` and `KL(π‖q)`; and the size of the numbers they are made from,
+/// `Σ (π + q)(|log π| + |log q|)`, whose rounding they carry.
+fn plain_sums(policy: &Categorical, step: &[f64]) -> ([f64; 3], [f64; 2], f64) {
+    let moved = moved(policy, step, 1.0);
+    let (mut identities, mut divergences, mut scale) = ([0.0; 3], [0.0; 2], 0.0);
+    for action in 0..policy.actions() {
+        let (p, q) = (policy.probs()[action], moved.probs()[action]);
+        let (log_p, log_q) = (policy.log_probs()[action], moved.log_probs()[action]);
+        // Actions with no probability on either side add nothing; those that the step lifts out of 0
+        // have a log-probability on both.
+        if p == 0.0 && q == 0.0 {
+            continue;
         }
-        plain
+        let (divergence, reverse) = (q * (log_q - log_p), p * (log_p - log_q));
+        identities[0] -= (q - p) * log_p + divergence;
+        identities[1] -= (q - p) * log_q - reverse;
+        identities[2] -= 0.5 * ((q - p) * (log_p + log_q) - reverse + divergence);
+        divergences[0] += divergence;
+        divergences[1] += reverse;
+        scale += (p + q) * (log_p.abs() + log_q.abs());
     }
+    (identities, divergences, scale)
 }

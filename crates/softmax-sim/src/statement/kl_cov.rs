@@ -18,6 +18,9 @@ const COEFFICIENT: f64 = 0.8;
 /// Range of the logits between the policy that sampled and the one being updated.
 const DRIFT: f64 = 0.3;
 
+/// A formula like [`predict`].
+pub type Predict = fn(&Categorical, f64, &[(usize, f64)], usize) -> f64;
+
 /// First-order change of `ΔH` from the penalty, per unit of step size: `selected` holds action and
 /// log-ratio of each penalised token, of `count` tokens in all; in nats.
 pub fn predict(
@@ -34,43 +37,26 @@ pub fn predict(
 }
 
 /// Checks `predict` against steps down the loss that trains the model, with and without penalty.
-pub fn check(
-    states: &[State],
-    seed: u64,
-    predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64 + Sync,
-) -> Vec<Row> {
-    let findings = over_states(states, |state| finding(state, seed, &predict));
-    let row = |check: &str, allowed: f64, value: fn(&Finding) -> f64| {
-        Row::of(check, allowed, findings.iter().map(value))
+pub fn check(states: &[State], seed: u64, predict: Predict) -> Vec<Row> {
+    let findings = over_states(states, |state| finding(state, seed, predict));
+    let row = |part: usize, check: &str, allowed: f64| {
+        Row::of(check, allowed, findings.iter().map(|(parts, _)| parts[part]))
     };
     let mut rows = vec![
-        row("penalty at ratio 1: change of the step", 0.0, |finding| finding.inert)
+        row(0, "penalty at ratio 1: change of the step", 0.0)
             .by("PolicyLoss::plan and evaluate on 64 sampled tokens, with β = 0.8 and β = 0"),
-        row("first-order effect of the penalised tokens, gap", 1e-13, |finding| finding.gap)
+        row(1, "first-order effect of the penalised tokens, gap", 1e-13)
             .by("after a drift of the logits of range 0.3; gap over the largest effect"),
-        row("penalised tokens not of highest covariance", 0.0, |finding| finding.misses)
+        row(2, "penalised tokens not of highest covariance", 0.0)
             .by("each one's covariance (Eq. 10) against the highest of the others"),
     ];
-    rows.extend(order::rows(
-        "error of the effect",
-        2,
-        findings.iter().map(|finding| finding.order),
-    ));
+    let orders = findings.iter().map(|(_, order)| *order);
+    rows.extend(order::rows("error of the effect", 2, orders));
     rows
 }
 
-struct Finding {
-    inert: f64,
-    gap: f64,
-    misses: f64,
-    order: Option<f64>,
-}
-
-fn finding(
-    state: &State,
-    seed: u64,
-    predict: impl Fn(&Categorical, f64, &[(usize, f64)], usize) -> f64,
-) -> Finding {
+/// Change of the step by the penalty at ratio 1, gap of its effect, tokens missed, and the order of the prediction.
+fn finding(state: &State, seed: u64, predict: Predict) -> ([f64; 3], Option<f64>) {
     let (old, advantage) = (&state.policy, &state.advantage);
     let unit = DRIFT / range(old, &state.direction);
     let policy = &moved(old, &state.direction, unit);
@@ -96,12 +82,9 @@ fn finding(
     let first_order =
         policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
     let (scale, largest_advantage) = (largest(&policy.discriminators()), largest(advantage));
-    Finding {
-        inert,
-        gap: (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * largest_advantage)),
-        misses: misses(&tokens, &plan.selected()),
-        order: order::slope_of_effect(policy, &with, &without, predicted),
-    }
+    let gap = (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * largest_advantage));
+    let order = order::slope_of_effect(policy, &with, &without, predicted);
+    ([inert, gap, misses(&tokens, &plan.selected())], order)
 }
 
 /// Selected tokens whose covariance is below that of one left out.

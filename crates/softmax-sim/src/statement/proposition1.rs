@@ -2,7 +2,7 @@
 //! the weight of the state.
 
 use super::process::Process;
-use super::vectors::{difference, largest, largest_gap, over_states, policy};
+use super::vectors::{self, difference, largest, largest_gap, over_states, policy};
 use crate::population::State;
 use crate::report::Row;
 use entropy_core::Categorical;
@@ -12,15 +12,14 @@ use rayon::prelude::*;
 const PROCESSES: u64 = 12;
 const STATES: usize = 6;
 
-/// Checks `step`, the step of the logits `[actions]` for an advantage and a step size, against gradients that do not use it.
+/// Step of the logits, `[actions]`, for an advantage and a step size.
+pub type Step = fn(&Categorical, &[f64], f64) -> Vec<f64>;
+
+/// Checks `step` against gradients that do not use it.
 ///
 /// These are the gradient of the expected advantage, numerically and as a sum of score functions, and that of the return of
 /// random decision processes.
-pub fn check(
-    states: &[State],
-    seed: u64,
-    step: impl Fn(&Categorical, &[f64], f64) -> Vec<f64> + Sync,
-) -> Vec<Row> {
+pub fn check(states: &[State], seed: u64, step: Step) -> Vec<Row> {
     let over_states = |gradient: fn(&State) -> Vec<f64>| {
         let gap = |state: &State| {
             largest_gap(&step(&state.policy, &state.advantage, 1.0), &gradient(state))
@@ -30,7 +29,7 @@ pub fn check(
     };
     let processes: Vec<f64> = (0..PROCESSES)
         .into_par_iter()
-        .flat_map_iter(|index| process_gaps(&Process::random(seed, index, STATES), &step))
+        .flat_map_iter(|index| process_gaps(&Process::random(seed, index, STATES), step))
         .collect();
     let score_gaps = over_states(score_function_gradient);
     vec![
@@ -45,13 +44,9 @@ pub fn check(
 
 /// Gradient of `E_π A` with respect to the logits, by fourth-order differences.
 fn numerical_gradient(state: &State) -> Vec<f64> {
-    let mean_at = |action: usize, shift: f64| {
-        // Gaps, not logits: at 700 a shift would lose digits.
-        let mut logits = state.policy.centred_log_probs().to_vec();
-        logits[action] += shift;
-        policy(&logits).mean(&state.advantage)
-    };
-    (0..state.logits.len()).map(|action| difference(|shift| mean_at(action, shift))).collect()
+    // Gaps, not logits: at 700 a shift would lose digits.
+    let gaps = state.policy.centred_log_probs();
+    vectors::numerical_gradient(gaps, |logits| policy(logits).mean(&state.advantage))
 }
 
 /// `E_{a~π}[A(a) ∇ log π(a)]`.
@@ -65,10 +60,7 @@ fn score_function_gradient(state: &State) -> Vec<f64> {
 
 /// For each state of the process, the gap between `ρ(s) · step` and the gradient of the return, in
 /// units of the largest value of an action times the visits.
-fn process_gaps(
-    process: &Process,
-    step: impl Fn(&Categorical, &[f64], f64) -> Vec<f64>,
-) -> Vec<f64> {
+fn process_gaps(process: &Process, step: Step) -> Vec<f64> {
     let (values, visits) = (process.action_values(), process.visits());
     let unit = largest(&values.concat());
     let visited = (0..visits.len()).filter(|state| visits[*state] > 0.0);

@@ -1,7 +1,7 @@
 //! Entropy bonus and reference penalties: their steps and their first-order effect on the entropy.
 
 use super::order;
-use super::vectors::{self, difference, largest, largest_gap, over_states, scaled};
+use super::vectors::{self, largest, largest_gap, numerical_gradient, over_states, scaled};
 use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
@@ -50,7 +50,7 @@ fn step(term: Term, rule: UpdateRule, policy: &Categorical, reference: &Categori
 /// of the losses.
 pub fn check(
     states: &[State],
-    predict: impl Fn(Term, UpdateRule, &Categorical, &Categorical) -> f64 + Sync,
+    predict: fn(Term, UpdateRule, &Categorical, &Categorical) -> f64,
 ) -> Vec<Row> {
     let of_loss = over_states(states, |state| loss_gap(&state.policy));
     let gaps = |state: &State| {
@@ -105,26 +105,17 @@ fn loss_gap(policy: &Categorical) -> f64 {
 
 /// Largest gap between the policy-gradient step of a term and the numerical gradient of it.
 fn gradient_gap(term: Term, policy: &Categorical, reference: &Categorical) -> f64 {
-    let objective = |action: usize, shift: f64| {
-        let mut logits = policy.centred_log_probs().to_vec();
-        logits[action] += shift;
-        let moved = vectors::policy(&logits);
+    let numerical = numerical_gradient(policy.centred_log_probs(), |logits| {
+        let moved = vectors::policy(logits);
         match term {
             Term::EntropyBonus => moved.entropy(),
             Term::KlToReference => -moved.relative_entropy(reference),
             Term::KlFromReference => -reference.relative_entropy(&moved),
         }
-    };
+    });
     let closed = step(term, UpdateRule::PolicyGradient, policy, reference);
     let log_ratios: Vec<f64> = std::iter::zip(policy.log_probs(), reference.log_probs())
         .map(|(p, q)| if *p > f64::NEG_INFINITY { p - q } else { 0.0 })
         .collect();
-    let scale = 1.0 + largest(&log_ratios);
-    (0..policy.actions())
-        .filter(|action| policy.log_probs()[*action] > f64::NEG_INFINITY)
-        .map(|action| {
-            let numerical = difference(|shift| objective(action, shift));
-            (numerical - closed[action]).abs() / scale
-        })
-        .fold(0.0, |most, gap| if gap.is_nan() { f64::INFINITY } else { most.max(gap) })
+    largest_gap(&numerical, &closed) / (1.0 + largest(&log_ratios))
 }

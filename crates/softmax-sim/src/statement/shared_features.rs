@@ -1,7 +1,7 @@
 //! Shared features: the states of a log-linear policy move each other's entropy.
 
 use super::order;
-use super::vectors::{difference, largest, normals, scaled, stream};
+use super::vectors::{largest, normals, numerical_gradient, scaled, stream};
 use crate::report::Row;
 use entropy_core::{
     Categorical, FeatureState, StateFeatures, compatible_weights, shared_policy_gradient,
@@ -147,17 +147,6 @@ impl World {
         }
         product
     }
-}
-
-fn numerical_gradient(weights: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
-    let slope = |k: usize| {
-        difference(|shift| {
-            let mut moved = weights.to_vec();
-            moved[k] += shift;
-            f(&moved)
-        })
-    };
-    (0..weights.len()).map(slope).collect()
 }
 
 /// Largest gap, in units of the largest expected value or 1.

@@ -1,20 +1,13 @@
 //! Counter-examples by hand: small policies where the sign is known, and where careless readings of the
 //! theory get it wrong.
 
+use super::theorems::Predict;
 use super::vectors::policy;
 use crate::report::Row;
-use entropy_core::{Categorical, UpdateRule};
+use entropy_core::UpdateRule;
 
 /// Step size that the exact change is measured at.
 const ETA: f64 = 0.1;
-
-/// One policy, its advantage, and the sign of the change of entropy under each rule.
-struct Example {
-    probs: &'static [f64],
-    advantage: &'static [f64],
-    policy_gradient: f64,
-    natural: f64,
-}
 
 /// By hand, from `Cov(log π, A)` and `Σ π² (log π + H) (A - E A)`:
 ///
@@ -23,32 +16,25 @@ struct Example {
 /// 2. The probable arm is best: both lower.
 /// 3. The rare arm is best: both raise.
 /// 4. A constant advantage moves nothing, so both change nothing.
-const EXAMPLES: [Example; 4] = [
-    Example {
-        probs: &[0.5, 0.45, 0.05],
-        advantage: &[0.0, 1.0, 0.0],
-        policy_gradient: 1.0,
-        natural: -1.0,
-    },
-    Example { probs: &[0.9, 0.1], advantage: &[1.0, 0.0], policy_gradient: -1.0, natural: -1.0 },
-    Example { probs: &[0.9, 0.1], advantage: &[0.0, 1.0], policy_gradient: 1.0, natural: 1.0 },
-    Example { probs: &[0.7, 0.2, 0.1], advantage: &[3.0; 3], policy_gradient: 0.0, natural: 0.0 },
+///
+/// Each is a policy, its advantage, and the sign of the change of entropy under the policy gradient and the natural one.
+const EXAMPLES: [(&[f64], &[f64], [f64; 2]); 4] = [
+    (&[0.5, 0.45, 0.05], &[0.0, 1.0, 0.0], [1.0, -1.0]),
+    (&[0.9, 0.1], &[1.0, 0.0], [-1.0, -1.0]),
+    (&[0.9, 0.1], &[0.0, 1.0], [1.0, 1.0]),
+    (&[0.7, 0.2, 0.1], &[3.0; 3], [0.0, 0.0]),
 ];
 
 /// Checks the signs of `predict` and of the exact change against the examples.
-///
-/// `predict` returns the change of entropy, in nats, under a rule for an advantage and a step size.
-pub fn check(predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64) -> Vec<Row> {
+pub fn check(predict: Predict) -> Vec<Row> {
     let (mut predicted, mut exact) = (Vec::new(), Vec::new());
-    for example in &EXAMPLES {
-        let logits: Vec<f64> = example.probs.iter().map(|p| p.ln()).collect();
+    for (probs, advantage, signs) in EXAMPLES {
+        let logits: Vec<f64> = probs.iter().map(|p| p.ln()).collect();
         let policy = policy(&logits);
-        for (rule, sign) in [
-            (UpdateRule::PolicyGradient, example.policy_gradient),
-            (UpdateRule::NaturalPolicyGradient, example.natural),
-        ] {
-            let step = rule.step(&policy, example.advantage, ETA);
-            predicted.push(disagreement(predict(rule, &policy, example.advantage, ETA), sign));
+        let rules = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
+        for (rule, sign) in std::iter::zip(rules, signs) {
+            let step = rule.step(&policy, advantage, ETA);
+            predicted.push(disagreement(predict(rule, &policy, advantage, ETA), sign));
             exact.push(disagreement(policy.entropy_change(&step), sign));
         }
     }

@@ -9,7 +9,6 @@ use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, logit_step, predicted_change};
 use rl_losses::PolicyLoss;
-use std::iter::zip;
 
 /// Updates between the policy that samples and the one that learns.
 const AGES: [usize; 4] = [1, 2, 4, 8];
@@ -47,15 +46,13 @@ pub const FORMULAS: Formulas = Formulas {
     },
     covariance: |policy, advantage, drift| {
         let (mean, mean_drift) = (policy.mean(advantage), policy.mean(drift));
-        let columns = zip(policy.centred_log_probs(), zip(advantage, drift));
-        let product: Vec<f64> = zip(policy.probs(), columns)
-            .map(
-                |(prob, (centred, (a, d)))| {
-                    if *prob > 0.0 { centred * (a - mean) * (d - mean_drift) } else { 0.0 }
-                },
-            )
-            .collect();
-        -policy.mean(&product)
+        let product = |action: usize| {
+            let centred = policy.centred_log_probs()[action];
+            let is_possible = policy.probs()[action] > 0.0;
+            let of_possible = centred * (advantage[action] - mean) * (drift[action] - mean_drift);
+            if is_possible { of_possible } else { 0.0 }
+        };
+        -policy.mean(&(0..policy.actions()).map(product).collect::<Vec<_>>())
     },
 };
 

@@ -7,19 +7,19 @@ use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule};
 
+/// Change of entropy, in nats, under a rule for an advantage and a step size.
+pub type Predict = fn(UpdateRule, &Categorical, &[f64], f64) -> f64;
+
 /// Checks `predict` against exact policy-gradient steps, and against the covariance spelled out.
-///
-/// `predict` returns the change of entropy, in nats, under a rule for an advantage and a step size.
-pub fn check_theorem_1(
-    states: &[State],
-    predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64 + Sync,
-) -> Vec<Row> {
+pub fn check_theorem_1(states: &[State], predict: Predict) -> Vec<Row> {
     let rule = UpdateRule::PolicyGradient;
-    let mut rows = against_steps(rule, states, &predict);
+    let mut rows = against_steps(rule, states, predict);
     let gaps = over_states(states, |state| {
         let (predicted, expected) =
             (predict(rule, &state.policy, &state.advantage, 1.0), spelled_out(state));
-        (predicted - expected).abs() / scale(state)
+        // Size of the terms that cancel: nats times reward.
+        let scale = largest(&state.advantage) * state.policy.entropy().max(f64::MIN_POSITIVE);
+        (predicted - expected).abs() / scale
     });
     rows.push(
         Row::of("gap to Cov(log π, π A) - E A · Cov(log π, π)", 1e-13, gaps).by(
@@ -31,10 +31,7 @@ pub fn check_theorem_1(
 
 /// Checks `predict` against natural steps, and that the natural step is the one which the Fisher
 /// information maps to the gradient.
-pub fn check_theorem_2(
-    states: &[State],
-    predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64 + Sync,
-) -> Vec<Row> {
+pub fn check_theorem_2(states: &[State], predict: Predict) -> Vec<Row> {
     let mut rows = against_steps(UpdateRule::NaturalPolicyGradient, states, predict);
     let gaps = over_states(states, fisher_gap);
     rows.push(
@@ -44,11 +41,7 @@ pub fn check_theorem_2(
     rows
 }
 
-fn against_steps(
-    rule: UpdateRule,
-    states: &[State],
-    predict: impl Fn(UpdateRule, &Categorical, &[f64], f64) -> f64 + Sync,
-) -> Vec<Row> {
+fn against_steps(rule: UpdateRule, states: &[State], predict: Predict) -> Vec<Row> {
     entropy_prediction::check(
         states,
         |state, eta| rule.step(&state.policy, &state.advantage, eta),
@@ -65,11 +58,6 @@ fn spelled_out(state: &State) -> f64 {
     let raw = policy.covariance(policy.log_probs(), &weighted);
     let excess = policy.mean(advantage) * policy.covariance(policy.log_probs(), policy.probs());
     -(raw - excess)
-}
-
-/// Size of the terms that cancel: nats times reward.
-fn scale(state: &State) -> f64 {
-    largest(&state.advantage) * state.policy.entropy().max(f64::MIN_POSITIVE)
 }
 
 /// Largest component of `E[∇log π (∇log π · δ)] - ∇J`, over the largest advantage.

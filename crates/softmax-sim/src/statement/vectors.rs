@@ -82,3 +82,15 @@ pub(super) fn difference(f: impl Fn(f64) -> f64) -> f64 {
     let slope = |width: f64| (f(width) - f(-width)) / (2.0 * width);
     (4.0 * slope(0.5 * width) - slope(width)) / 3.0
 }
+
+/// Gradient of `f` at a point, by [`difference`].
+pub(super) fn numerical_gradient(point: &[f64], f: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    let slope = |index: usize| {
+        difference(|shift| {
+            let mut moved = point.to_vec();
+            moved[index] += shift;
+            f(&moved)
+        })
+    };
+    (0..point.len()).map(slope).collect()
+}

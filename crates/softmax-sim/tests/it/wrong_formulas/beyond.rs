@@ -12,9 +12,9 @@ use softmax_sim::statement::{
 fn an_unbiased_estimator_is_not_the_one_of_the_paper() {
     let right = estimator::FORMULAS;
     let unbiased = estimator::Formulas {
-        estimate: |advantage, log_prob| {
+        estimate: |advantage, log_prob, entropy| {
             let n = advantage.len() as f64;
-            (estimator::FORMULAS.estimate)(advantage, log_prob) * n / (n - 1.0)
+            (estimator::FORMULAS.estimate)(advantage, log_prob, entropy) * n / (n - 1.0)
         },
         ..right
     };
@@ -53,12 +53,7 @@ fn moments_of_the_estimate_that_are_off_fail() {
         ..right
     };
     assert_eq!(failed(&estimator::check(2, &within_alone)).len(), 3);
-    let of_batch = estimator::Formulas {
-        state_estimate: |advantage, log_prob, _| {
-            (estimator::FORMULAS.estimate)(advantage, log_prob)
-        },
-        ..right
-    };
+    let of_batch = estimator::Formulas { state_estimate: right.estimate, ..right };
     let centred = "centred in the states: mean E Cov_s, gap";
     assert_eq!(failed(&estimator::check(2, &of_batch)), [centred]);
 }
