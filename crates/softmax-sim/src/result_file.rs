@@ -1,5 +1,6 @@
 //! Files of results, in folders that are made if need be, and errors that name them.
 
+use serde::Serialize;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,6 +37,13 @@ impl From<whole_file::FileError> for FileError {
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     make_folder_of(path)?;
     Ok(whole_file::write_atomically(path, bytes)?)
+}
+
+/// Writes `value` as JSON for people, by [`write_whole`].
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), FileError> {
+    let json = serde_json::to_string_pretty(value).map_err(io::Error::from);
+    let json = json.map_err(FileError::of(path, "write"))?;
+    write_whole(path, format!("{json}\n").as_bytes())
 }
 
 /// Writes a file that is not there yet, in a folder that is made if need be; whether it was not.

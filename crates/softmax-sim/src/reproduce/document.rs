@@ -7,7 +7,7 @@ use super::page::options;
 use super::run::Finished;
 use super::store::Record;
 use super::{Cell, FINDINGS, Finding, Measure, Table, Target, Verdict};
-use crate::result_file::{FileError, write_whole};
+use crate::result_file::{FileError, write_json, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -52,10 +52,7 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
     let place = |result: &Published| FINDINGS.iter().position(|f| f.name == result.record.finding);
     results.retain(|result| place(result).is_some());
     results.sort_by_key(place);
-    let path = docs.join("reproduce.json");
-    let json = serde_json::to_string_pretty(&results).map_err(io::Error::from);
-    let json = json.map_err(FileError::of(&path, "write"))?;
-    write_whole(&path, format!("{json}\n").as_bytes())?;
+    write_json(&docs.join("reproduce.json"), &results)?;
     write_whole(&docs.join("reproduce.md"), page(FINDINGS, &results).as_bytes())
 }
 
@@ -265,34 +262,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variant_stands_before_a_colon_or_behind_the_last_comma() {
-        assert_eq!(variant("L1: error at the end"), ("L1", "error at the end"));
-        assert_eq!(variant("KL-Cov, k = 0.15: entropy"), ("KL-Cov, k = 0.15", "entropy"));
-        assert_eq!(variant("R² of the law, GRPO"), ("GRPO", "R² of the law"));
-        assert_eq!(variant("its error"), ("", "its error"));
-    }
-
-    #[test]
     fn a_table_of_the_page_is_markdown() {
         let mut table = Table::new("Numbers.", &["Method", "Entropy (nat)"]);
         table.row(["a|b".into(), 0.25.into()]);
         assert_eq!(rows(&table), "| Method | Entropy (nat) |\n|---|---|\n| a\\|b | 0.250 |\n");
-    }
-
-    #[test]
-    fn variants_with_one_target_share_a_row() {
-        let measure = |quantity: &str, value, target| Measure::new(quantity, [value; 3], target);
-        let measures = [
-            measure("L1: error", 0.1, Target::AtMost(0.2)),
-            measure("L1: gain", 0.5, Target::AtLeast(0.4)),
-            measure("L2: error", 0.3, Target::AtMost(0.2)),
-            measure("L2: gain", 0.5, Target::AtLeast(0.3)),
-        ];
-        let expected = "| measured | mean | target |\n|---|---|---|\n\
-            | error | L1: 0.100 \\[0.100, 0.100\\] · 3 of 3 seeds; \
-            L2: **0.300 \\[0.300, 0.300\\] · 0 of 3 seeds** | ≤ 0.2 |\n\
-            | L1: gain | 0.500 \\[0.500, 0.500\\] · 3 of 3 seeds | ≥ 0.4 |\n\
-            | L2: gain | 0.500 \\[0.500, 0.500\\] · 3 of 3 seeds | ≥ 0.3 |\n";
-        assert_eq!(table(&measures.iter().collect::<Vec<_>>()), expected);
     }
 }

@@ -111,12 +111,8 @@ fn reason(measures: &[Measure]) -> String {
         (count, 0) => format!("All {count} targets are met."),
         (count, missing) => {
             let words = missed.iter().map(|measure| {
-                let (quantity, value) = (&measure.quantity, measure.text());
-                format!(
-                    "{quantity}: {value}, wanted {}{}",
-                    measure.target.text(),
-                    measure.seeds_text()
-                )
+                let (value, seeds) = (measure.text(), measure.seeds_text());
+                format!("{}: {value}, wanted {}{seeds}", measure.quantity, measure.target.text())
             });
             let words = words.collect::<Vec<_>>().join("; ");
             format!("{} of {} met. Missed: {words}.", count - missing, counted(count, "target"))

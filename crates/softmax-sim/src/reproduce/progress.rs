@@ -4,7 +4,7 @@ use super::run_cache::{CachedShare, RunCache};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,8 +17,6 @@ const LINES: u64 = 10;
 pub struct Progress {
     name: &'static str,
     bar: ProgressBar,
-    plain: bool,
-    total: AtomicU64,
     done: AtomicU64,
     runs: Arc<RunCache>,
     kept: Mutex<CachedShare>,
@@ -28,26 +26,22 @@ impl Progress {
     /// Prints nothing.
     #[cfg(test)]
     pub fn silent() -> Self {
-        Self::of("", ProgressBar::hidden(), false)
+        Self::of("", ProgressBar::hidden())
     }
 
     /// Reports on the finding `name` on standard error.
     pub fn stderr(name: &'static str) -> Self {
-        if !std::io::stderr().is_terminal() {
-            return Self::of(name, ProgressBar::hidden(), true);
-        }
         let bar = ProgressBar::new(0).with_prefix(name);
         let style = ProgressStyle::with_template("{prefix} {bar:32} {pos}/{len} {elapsed} {msg}");
         if let Ok(style) = style {
             bar.set_style(style);
         }
-        Self::of(name, bar, false)
+        Self::of(name, bar)
     }
 
-    fn of(name: &'static str, bar: ProgressBar, plain: bool) -> Self {
-        let runs = Arc::new(RunCache::default());
-        let (total, done) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self { name, bar, plain, total, done, runs, kept: Mutex::default() }
+    fn of(name: &'static str, bar: ProgressBar) -> Self {
+        let (runs, kept) = (Arc::default(), Mutex::default());
+        Self { name, bar, done: AtomicU64::new(0), runs, kept }
     }
 
     /// Stores runs in `runs`, not in memory for this experiment alone.
@@ -57,11 +51,12 @@ impl Progress {
     }
 
     /// The result of a run, which is done only if no experiment has done it yet: [`RunCache::get`].
-    pub(super) fn run<S, T>(&self, settings: &S, seed: u64, run: impl FnOnce() -> T) -> T
-    where
-        S: Serialize,
-        T: Serialize + DeserializeOwned,
-    {
+    pub(super) fn run<T: Serialize + DeserializeOwned>(
+        &self,
+        settings: &impl Serialize,
+        seed: u64,
+        run: impl FnOnce() -> T,
+    ) -> T {
         let (result, kept_seconds) = self.runs.get(settings, seed, run);
         if let Some(seconds) = kept_seconds {
             let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -77,7 +72,6 @@ impl Progress {
 
     /// Adds `steps` to what there is to do.
     pub fn plan(&self, steps: u64) {
-        self.total.fetch_add(steps, Ordering::Relaxed);
         self.bar.inc_length(steps);
     }
 
@@ -85,8 +79,9 @@ impl Progress {
     pub fn advance(&self, steps: u64) {
         self.bar.inc(steps);
         let before = self.done.fetch_add(steps, Ordering::Relaxed);
-        let total = self.total.load(Ordering::Relaxed);
-        if self.plain && crosses_a_tenth(before, before + steps, total) {
+        let total = self.bar.length().unwrap_or(0);
+        // A bar is hidden where there is no terminal.
+        if self.bar.is_hidden() && crosses_a_tenth(before, before + steps, total) {
             self.line(&format!("{} of {total} steps", before + steps));
         }
     }

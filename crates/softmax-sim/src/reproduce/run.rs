@@ -110,88 +110,59 @@ mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
-    static FIRST_RUNS: AtomicUsize = AtomicUsize::new(0);
-    static SECOND_RUNS: AtomicUsize = AtomicUsize::new(0);
+    static RUNS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-    fn outcome(setting: &Setting) -> ExperimentResult {
+    /// The second finding dies the first time, as if it were killed.
+    fn outcome(index: usize, setting: &Setting) -> ExperimentResult {
+        let before = RUNS[index].fetch_add(1, Ordering::SeqCst);
+        assert!(index == 0 || before > 0, "killed");
         let values = setting.over_seeds(|seed| seed as f64);
         ExperimentResult::new(vec![Measure::new("seed", values, Target::AtLeast(0.0))])
     }
 
-    const NOTHING: Finding = Finding {
-        name: "nothing",
+    const FIRST: Finding = Finding {
+        name: "first",
         title: "",
         claim: "",
         method: "",
         target: "",
         theory: &[],
         sources: &[],
-        run: |_, _| ExperimentResult::new(vec![]),
+        run: |setting, _| outcome(0, setting),
     };
 
-    static FIRST: Finding = Finding {
-        name: "first",
-        run: |setting, _| {
-            FIRST_RUNS.fetch_add(1, Ordering::SeqCst);
-            outcome(setting)
-        },
-        ..NOTHING
-    };
-
-    /// Dies the first time, as if it were killed.
-    static SECOND: Finding = Finding {
-        name: "second",
-        run: |setting, _| {
-            let before = SECOND_RUNS.fetch_add(1, Ordering::SeqCst);
-            assert!(before > 0, "killed");
-            outcome(setting)
-        },
-        ..NOTHING
-    };
+    static BOTH: [Finding; 2] =
+        [FIRST, Finding { name: "second", run: |setting, _| outcome(1, setting), ..FIRST }];
 
     #[test]
-    fn a_killed_run_goes_on_where_it_was() {
+    fn a_killed_run_goes_on_where_it_was_and_again_or_another_setting_runs_anew() {
         let folder = tempfile::tempdir().unwrap();
         let setting = Setting { scale: Scale::Full, seed: 5, seeds: 3 };
-        let all =
-            || run(&[&FIRST, &SECOND], &setting, folder.path(), false, |_| Progress::silent());
-        let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(all));
-        assert!(killed.is_err());
-        assert!(record_path(folder.path(), "first").exists());
-        assert!(!record_path(folder.path(), "second").exists());
+        let run_all = |setting: Setting, again| {
+            let findings: Vec<&Finding> = BOTH.iter().collect();
+            run(&findings, &setting, folder.path(), again, |_| Progress::silent()).unwrap()
+        };
+        let killed = std::panic::AssertUnwindSafe(|| run_all(setting, false));
+        assert!(std::panic::catch_unwind(killed).is_err());
+        let is_stored = |name: &str| record_path(folder.path(), name).exists();
+        assert_eq!(["first", "second"].map(is_stored), [true, false]);
 
-        let finished = all().unwrap();
-        assert_eq!(FIRST_RUNS.load(Ordering::SeqCst), 1);
+        let count = || [0, 1].map(|index| RUNS[index].load(Ordering::SeqCst));
+        let finished = run_all(setting, false);
+        assert_eq!(count(), [1, 2]);
         assert_eq!([finished[0].stored, finished[1].stored], [true, false]);
         assert_eq!(finished[0].record.outcome.measures[0].values, [5.0, 6.0, 7.0]);
 
-        let table = table(&all().unwrap());
+        let table = table(&run_all(setting, false));
         assert_eq!(table.lines().count(), 3);
         assert!(table.contains("second   reproduced"), "{table}");
-        assert_eq!(SECOND_RUNS.load(Ordering::SeqCst), 2);
-    }
+        assert_eq!(count(), [1, 2]);
 
-    #[test]
-    fn again_and_another_setting_run_anew() {
-        static RUNS: AtomicUsize = AtomicUsize::new(0);
-        static COUNTED: Finding = Finding {
-            name: "counted",
-            run: |setting, _| {
-                RUNS.fetch_add(1, Ordering::SeqCst);
-                outcome(setting)
-            },
-            ..NOTHING
-        };
-        let folder = tempfile::tempdir().unwrap();
-        let setting = Setting { scale: Scale::Quick, seed: 0, seeds: 3 };
-        let count = |setting: Setting, again| {
-            run(&[&COUNTED], &setting, folder.path(), again, |_| Progress::silent()).unwrap();
-            RUNS.load(Ordering::SeqCst)
-        };
-        assert_eq!(count(setting, false), 1);
-        assert_eq!(count(setting, false), 1);
-        assert_eq!(count(setting, true), 2);
-        assert_eq!(count(Setting { seeds: 4, ..setting }, false), 3);
-        assert_eq!(count(Setting { scale: Scale::Full, ..setting }, false), 4);
+        run_all(setting, true);
+        assert_eq!(count(), [2, 3]);
+        run_all(Setting { seeds: 4, ..setting }, false);
+        assert_eq!(count(), [3, 4]);
+        run_all(Setting { scale: Scale::Quick, ..setting }, false);
+        assert_eq!(count(), [4, 5]);
     }
 }

@@ -75,15 +75,9 @@ pub fn mean<T>(items: &[T], value: impl Fn(&T) -> f64) -> f64 {
 ///
 /// `runs` holds one row a seed, each with one value for every `x`.
 pub fn curve_with_range(name: &str, colour: usize, x: &[f64], runs: &[Vec<f64>]) -> Series {
-    let over_runs = |index: usize, start: f64, pick: fn(f64, f64) -> f64| {
-        runs.iter().filter_map(|run| run.get(index).copied()).fold(start, pick)
-    };
     let range = |(index, &x): (usize, &f64)| {
-        (
-            x,
-            over_runs(index, f64::INFINITY, f64::min),
-            over_runs(index, f64::NEG_INFINITY, f64::max),
-        )
+        let values = || runs.iter().filter_map(|run| run.get(index).copied());
+        (x, values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max))
     };
     let spread = x.iter().enumerate().map(range).collect();
     curve(name, colour, Mark::Line, x, runs).with_spread(spread)

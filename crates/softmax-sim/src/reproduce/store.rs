@@ -2,7 +2,7 @@
 
 use super::run_cache::CachedShare;
 use super::{ExperimentResult, Finding, Setting};
-use crate::result_file::{FileError, write_whole};
+use crate::result_file::{FileError, write_json};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -73,8 +73,5 @@ pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, FileErro
 ///
 /// [`FileError`] if it cannot be written; an older result stays unchanged.
 pub fn write_record(folder: &Path, record: &Record) -> Result<(), FileError> {
-    let path = record_path(folder, &record.finding);
-    let json = serde_json::to_string_pretty(record).map_err(io::Error::from);
-    let json = json.map_err(FileError::of(&path, "write"))?;
-    write_whole(&path, format!("{json}\n").as_bytes())
+    write_json(&record_path(folder, &record.finding), record)
 }

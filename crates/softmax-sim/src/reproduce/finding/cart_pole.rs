@@ -268,11 +268,6 @@ mod tests {
             Ppo { iterations: 3, evaluate_every: 1, evaluation_episodes: 2, ..Ppo::default() };
         let size = Size { runs: 2, settings };
         let outcome = experiment(&setting, size, &Progress::silent());
-        // As text, in which a NaN equals itself.
-        let text =
-            |outcome: &ExperimentResult| serde_json::to_string(outcome).expect("it can be stored");
-        let again = experiment(&setting, size, &Progress::silent());
-        assert_eq!(text(&outcome), text(&again));
         for measure in &outcome.measures {
             assert_eq!(measure.values.len(), 2);
             // In so few steps nothing is solved, and what is not solved meets no target.

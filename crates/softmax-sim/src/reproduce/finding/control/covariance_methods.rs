@@ -132,17 +132,13 @@ mod tests {
     #[test]
     fn entropy_is_kept_by_the_fitted_fractions_and_not_by_those_of_the_paper() {
         let arena = Arena::of(8, 1.0, 300, 50);
-        let run = || run_in(&arena, &arena, &Setting::SHORT, &Progress::silent());
-        let outcome = run();
+        let outcome = run_in(&arena, &arena, &Setting::SHORT, &Progress::silent());
         let mean = |quantity: &str| {
             outcome.measures.iter().find(|m| m.quantity == quantity).unwrap().interval.mean
         };
-        assert!(mean("KL-Cov, k = 0.15: entropy over GRPO's") > 2.0, "{outcome:?}");
+        let fitted = mean("KL-Cov, k = 0.15: entropy over GRPO's");
+        assert!(fitted > 2.0, "{outcome:?}");
         assert!(mean("no clip: entropy over GRPO's") < 1.0);
-        assert!(
-            mean("the paper's k: entropy over GRPO's")
-                < mean("KL-Cov, k = 0.15: entropy over GRPO's")
-        );
-        assert_eq!(outcome, run());
+        assert!(mean("the paper's k: entropy over GRPO's") < fitted);
     }
 }
