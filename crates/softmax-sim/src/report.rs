@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
 /// One check of one statement over many cases.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The statement checked, as the paper calls it.
     pub statement: String,
@@ -41,17 +41,7 @@ impl Row {
             worst = if value.is_finite() { worst.max(value) } else { f64::MAX };
         }
         let passed = cases > 0 && worst <= allowed;
-        Self {
-            statement: String::new(),
-            check: check.into(),
-            method: None,
-            cases,
-            worst,
-            allowed,
-            estimate: None,
-            interval: None,
-            passed,
-        }
+        Self { check: check.into(), cases, worst, allowed, passed, ..Self::default() }
     }
 
     /// The row of a quantity that was measured once per case and should be `target` on average and,

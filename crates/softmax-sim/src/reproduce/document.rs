@@ -3,7 +3,7 @@
 //! The page is printed from the registry and from `docs/reproduce.json`, the results last committed; a test holds
 //! the three in step.
 
-use super::page::options;
+use super::page::{options, theory};
 use super::run::Finished;
 use super::store::Record;
 use super::{Cell, FINDINGS, Finding, Measure, Table, Target, Verdict};
@@ -113,7 +113,8 @@ pub fn page(findings: &[Finding], results: &[Published]) -> String {
     let result =
         |finding: &Finding| results.iter().find(|result| result.record.finding == finding.name);
     let mut text = INTRODUCTION.to_owned();
-    for verdict in VERDICTS {
+    // Findings without a result stand last.
+    for verdict in Verdict::ALL.map(Some).into_iter().chain([None]) {
         let is_of = |finding: &&Finding| {
             result(finding).map(|result| result.record.outcome.verdict) == verdict
         };
@@ -133,25 +134,17 @@ pub fn page(findings: &[Finding], results: &[Published]) -> String {
     text + FOOTER
 }
 
-/// Verdicts in the order of the page; `None` for a finding without a result.
-const VERDICTS: [Option<Verdict>; 5] = [
-    Some(Verdict::Reproduced),
-    Some(Verdict::InPart),
-    Some(Verdict::NotReproduced),
-    Some(Verdict::None),
-    None,
-];
-
 /// Links to the neighbouring pages of the book, in the order of `docs/README.md`.
 const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
                       [Contents](README.md) · [Findings in a language model](language-model.md) →\n";
 
 fn section(finding: &Finding, result: Option<&Published>) -> String {
     let (name, title) = (finding.name, plain(finding.title));
+    let theory = theory(finding, |anchor| format!("[{anchor}](theory.md#{anchor})"));
     let mut text = format!("\n<a id=\"{name}\"></a>\n## {title}\n\n");
     text += &format!("{}\n\n", plain(finding.claim));
     let Some(result) = result else {
-        return text + &format!("**Not run.** `softmax-sim reproduce {name}`{}\n", theory(finding));
+        return text + &format!("**Not run.** `softmax-sim reproduce {name}`{theory}\n");
     };
     let Published { record, figure } = result;
     let (verdict, options) = (record.outcome.verdict.text(), options(&record.setting));
@@ -163,9 +156,8 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
         text += &format!("{met} of {judged} targets met: ");
     }
     text += &format!(
-        "**{verdict}**. `softmax-sim reproduce {name}{options}`, {:.0} s.{}\n\n",
+        "**{verdict}**. `softmax-sim reproduce {name}{options}`, {:.0} s.{theory}\n\n",
         record.seconds,
-        theory(finding),
     );
     if !record.is_of(finding) {
         text += "*Run with an earlier revision of the code.*\n\n";
@@ -221,15 +213,6 @@ fn variant(quantity: &str) -> (&str, &str) {
         let (rest, variant) = quantity.rsplit_once(", ").unwrap_or((quantity, ""));
         (variant, rest)
     })
-}
-
-/// ` Theory: [lemma-1](theory.md#lemma-1).`, or nothing.
-fn theory(finding: &Finding) -> String {
-    let links = finding.theory.iter().map(|anchor| format!("[{anchor}](theory.md#{anchor})"));
-    match links.collect::<Vec<_>>().join(", ") {
-        links if links.is_empty() => links,
-        links => format!(" Theory: {links}."),
-    }
 }
 
 /// The mean with its interval and the seeds that meet the target; in bold where it was missed.

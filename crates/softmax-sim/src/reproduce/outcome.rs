@@ -21,6 +21,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Every verdict, in the order of the pages.
+    pub(super) const ALL: [Self; 4] =
+        [Self::Reproduced, Self::InPart, Self::NotReproduced, Self::None];
+
     /// In words: `reproduced`, `in part`, `not reproduced`, `no verdict`.
     pub fn text(self) -> &'static str {
         match self {

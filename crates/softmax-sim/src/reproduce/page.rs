@@ -1,7 +1,7 @@
 //! The report: claim beside verdict, one self-contained HTML page.
 
 use super::run::Finished;
-use super::{Cell, Measure, Scale, Setting, Table, Verdict};
+use super::{Cell, Finding, Measure, Scale, Setting, Table, Verdict};
 use crate::result_file::{FileError, write_whole};
 use figures::chart_svg::standalone_svg;
 use figures::html::{self, escape, paragraph};
@@ -83,14 +83,12 @@ pub fn write(folder: &Path, finished: &[Finished]) -> Result<(), FileError> {
 
 /// `Of 9 findings: 5 reproduced, 3 in part, 1 no verdict.`
 fn headline(finished: &[Finished]) -> String {
-    let count =
-        |verdict| finished.iter().filter(|one| one.record.outcome.verdict == verdict).count();
-    let all = counted(finished.len(), "finding");
-    let counts = [Verdict::Reproduced, Verdict::InPart, Verdict::NotReproduced, Verdict::None]
-        .map(|verdict| (count(verdict), verdict.text()));
-    let counts = counts.iter().filter(|(count, _)| *count > 0);
-    let counts = counts.map(|(count, text)| format!("{count} {text}")).collect::<Vec<_>>();
-    format!("Of {all}: {}.", counts.join(", "))
+    let count = |verdict: Verdict| {
+        let count = finished.iter().filter(|one| one.record.outcome.verdict == verdict).count();
+        (count > 0).then(|| format!("{count} {}", verdict.text()))
+    };
+    let counts: Vec<String> = Verdict::ALL.into_iter().filter_map(count).collect();
+    format!("Of {}: {}.", counted(finished.len(), "finding"), counts.join(", "))
 }
 
 /// The command that comes to all of `finished`, if they share a setting.
@@ -181,12 +179,7 @@ fn section(one: &Finished, folder: &Path) -> Section {
 fn provenance(one: &Finished, folder: &Path) -> String {
     let (finding, record) = (one.finding, &one.record);
     let setting = &record.setting;
-    let links: Vec<String> =
-        finding.theory.iter().map(|anchor| theory_link(folder, anchor)).collect();
-    let theory = match links.as_slice() {
-        [] => String::new(),
-        links => format!(" Theory: {}.", links.join(", ")),
-    };
+    let theory = theory(finding, |anchor| theory_link(folder, anchor));
     let mut how =
         format!("{} in {} s, {}", setting.text(), significant(record.seconds, 2), record.program);
     if record.kept.runs > 0 {
@@ -206,6 +199,12 @@ fn provenance(one: &Finished, folder: &Path) -> String {
         finding.name,
         options(setting),
     )
+}
+
+/// ` Theory: `, the links to what derives the claim, and a full stop; or nothing.
+pub(super) fn theory(finding: &Finding, link: impl Fn(&str) -> String) -> String {
+    let links: Vec<String> = finding.theory.iter().map(|anchor| link(anchor)).collect();
+    if links.is_empty() { String::new() } else { format!(" Theory: {}.", links.join(", ")) }
 }
 
 /// A link to an anchor of `docs/theory.md` from a page in `folder`, if the folder lies below where we stand.

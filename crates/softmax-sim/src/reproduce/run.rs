@@ -82,9 +82,8 @@ pub fn collect(folder: &Path, now: &[Finished]) -> Result<Vec<Finished>, FileErr
     let mut finished = vec![];
     for finding in FINDINGS {
         if let Some(record) = read_record(folder, finding.name)? {
-            let is_run = |one: &&Finished| one.finding.name == finding.name && !one.stored;
-            let stored = !now.iter().any(|one| is_run(&one));
-            finished.push(Finished { finding, record, stored });
+            let is_run = |one: &Finished| one.finding.name == finding.name && !one.stored;
+            finished.push(Finished { finding, record, stored: !now.iter().any(is_run) });
         }
     }
     Ok(finished)

@@ -33,25 +33,22 @@ pub fn predict(policy: &Categorical, advantage: &[f64], actions: &[usize], count
 pub fn check(states: &[State], seed: u64, predict: Predict) -> Vec<Row> {
     let findings = over_states(states, |state| finding(state, seed, predict));
     let findings: Vec<Finding> = findings.into_iter().flatten().collect();
-    let gaps = findings.iter().map(|finding| finding.gap);
-    let deviations = findings.iter().filter_map(|finding| finding.deviation);
+    let gaps = findings.iter().map(|(gap, ..)| *gap);
+    let deviations = findings.iter().filter_map(|(_, deviation, _)| *deviation);
     let mut rows = vec![
         Row::of("first-order effect of the dropped tokens, gap", 1e-13, gaps)
             .by("PolicyLoss::plan and evaluate on 64 sampled tokens; gap over the largest effect"),
         Row::of("mean effect over draws, in standard errors", 6.0, deviations)
             .by("200 plans of one batch against r N / n_c of the effect of all eligible tokens"),
     ];
-    let orders = findings.iter().map(|finding| finding.order);
+    let orders = findings.iter().map(|(.., order)| *order);
     rows.extend(order::rows("error of the effect", 2, orders));
     rows.push(counter_example(predict));
     rows
 }
 
-struct Finding {
-    gap: f64,
-    deviation: Option<f64>,
-    order: Option<f64>,
-}
+/// Gap of the effect over the largest one, deviation of its mean over draws in standard errors, and order of the error.
+type Finding = (f64, Option<f64>, Option<f64>);
 
 /// Measures the effect in one state; none if no token is eligible.
 fn finding(state: &State, seed: u64, predict: Predict) -> Option<Finding> {
@@ -87,13 +84,11 @@ fn finding(state: &State, seed: u64, predict: Predict) -> Option<Finding> {
     let share = count as f64 / eligible.len() as f64;
     let (mean, variance) = moments(&draws);
     let standard_error = (variance / DRAWS as f64).sqrt();
-    Some(Finding {
-        gap: (first_order - predicted).abs() / scale,
-        // Where all eligible tokens have one effect there is nothing to average.
-        deviation: (standard_error > 1e-12 * scale)
-            .then(|| (mean - share * effect_of(&all)).abs() / standard_error),
-        order: order::slope_of_effect(policy, &with, &without, predicted),
-    })
+    // Where all eligible tokens have one effect there is nothing to average.
+    let deviation = (standard_error > 1e-12 * scale)
+        .then(|| (mean - share * effect_of(&all)).abs() / standard_error);
+    let order = order::slope_of_effect(policy, &with, &without, predicted);
+    Some(((first_order - predicted).abs() / scale, deviation, order))
 }
 
 /// By hand: π = (.5, .45, .05), A = (0, 1, 0). The second arm has a positive covariance, 0.45 · .2107,
