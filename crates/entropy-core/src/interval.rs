@@ -97,12 +97,4 @@ mod tests {
         let error = Interval::of_mean(&[1.0], 0.95).unwrap_err().to_string();
         assert!(error.contains("`values` is 1; expected 2 or more"), "{error}");
     }
-
-    #[test]
-    fn what_gives_no_interval_is_named() {
-        let message = |c, d| two_sided_quantile(c, d).unwrap_err().to_string();
-        assert_eq!(message(1.0, 5.0), "`confidence` is 1; expected a number between 0 and 1");
-        assert!(message(f64::NAN, 5.0).starts_with("`confidence` is NaN"));
-        assert!(message(0.95, 0.0).contains("at least 3 points"));
-    }
 }
