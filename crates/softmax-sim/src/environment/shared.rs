@@ -1,43 +1,35 @@
 //! A few weights of features shared by all prompts, examined on prompts not trained on.
 
 use super::{Environment, Questions, Shape, log_linear, normal, prompt_rng};
-use serde::{Deserialize, Serialize};
+use crate::settings::settings;
 
-/// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
-///
-/// Prior logits are `z_0 = e^{μ + d N} · N(0, 1)`, features `ψ ~ N(0, 1/n)`; the right token is drawn
-/// from `softmax(1.5 z_0 + ψ·θ*)` with a hidden `θ*` of length `½ √n`. Training starts at `β = 1`,
-/// `θ = 0`, so there is something to learn that transfers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SharedSetting {
-    /// Prompts trained on.
-    pub prompts: usize,
-    /// Tokens of a response.
-    pub positions: usize,
-    /// Actions for each token.
-    pub actions: usize,
-    /// Prompts examined on.
-    pub validation_prompts: usize,
-    /// `n`: number of features.
-    pub features: usize,
-    /// `μ`: logarithm of the prior's scale in the median state.
-    pub prior_log_scale: f64,
-    /// `d`: by how much it differs between states.
-    pub prior_spread: f64,
+settings! {
+    /// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
+    ///
+    /// Prior logits are `z_0 = e^{μ + d N} · N(0, 1)`, features `ψ ~ N(0, 1/n)`; the right token is drawn
+    /// from `softmax(1.5 z_0 + ψ·θ*)` with a hidden `θ*` of length `½ √n`. Training starts at `β = 1`,
+    /// `θ = 0`, so there is something to learn that transfers.
+    pub struct SharedSetting {
+        /// Prompts trained on.
+        pub prompts: usize = 2048;
+        /// Tokens of a response.
+        pub positions: usize = 4;
+        /// Actions for each token.
+        pub actions: usize = 8;
+        /// Prompts examined on.
+        pub validation_prompts: usize = 4096;
+        /// `n`: number of features.
+        pub features: usize = 16;
+        /// `μ`: logarithm of the prior's scale in the median state.
+        pub prior_log_scale: f64 = 1.4;
+        /// `d`: by how much it differs between states.
+        pub prior_spread: f64 = 0.8;
+    }
 }
 
 impl SharedSetting {
     /// The held-out law (L2): 2048 prompts, 4096 to be examined on, four tokens of eight actions.
-    pub const HELD_OUT: Self = Self {
-        prompts: 2048,
-        positions: 4,
-        actions: 8,
-        validation_prompts: 4096,
-        features: 16,
-        prior_log_scale: 1.4,
-        prior_spread: 0.8,
-    };
+    pub const HELD_OUT: Self = Self::DEFAULT;
 
     /// Draws the environment number `seed`.
     pub fn draw(&self, seed: u64) -> Environment {
@@ -72,11 +64,5 @@ impl SharedSetting {
                 logits.push(logit);
             }
         })
-    }
-}
-
-impl Default for SharedSetting {
-    fn default() -> Self {
-        Self::HELD_OUT
     }
 }

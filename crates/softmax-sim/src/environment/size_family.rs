@@ -1,32 +1,32 @@
 //! Models of growing size: each sees more of the features that decide what is right.
 
 use super::{Environment, Questions, Shape, log_linear, normal};
-use serde::{Deserialize, Serialize};
+use crate::settings::settings;
 use std::f64::consts::PI;
 
-/// A log-linear model that sees `visible` of the features of its world.
-///
-/// The true logit of an action is `u = 3 f·w` with `f ~ N(0, 1)` and `w_j ∝ j^{-decay}` of length 1;
-/// the right token is drawn from `softmax(u)`. A model of `m` features has the prior of one who has
-/// learnt all that these can tell, `z_0 = u_m / √(1 + 3 Var(u - u_m) / π²)` (the logistic's way of
-/// averaging over the rest), and trains `β z_0 + 0.3 f·θ` over its first features, 16 at most.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SizeSetting {
-    /// Prompts trained on.
-    pub prompts: usize,
-    /// Tokens of a response.
-    pub positions: usize,
-    /// Actions for each token.
-    pub actions: usize,
-    /// Prompts examined on.
-    pub validation_prompts: usize,
-    /// Features of the world.
-    pub features: usize,
-    /// `m`: features the model sees, the most telling first.
-    pub visible: usize,
-    /// How fast features lose their importance.
-    pub decay: f64,
+settings! {
+    /// A log-linear model that sees `visible` of the features of its world.
+    ///
+    /// The true logit of an action is `u = 3 f·w` with `f ~ N(0, 1)` and `w_j ∝ j^{-decay}` of length 1;
+    /// the right token is drawn from `softmax(u)`. A model of `m` features has the prior of one who has
+    /// learnt all that these can tell, `z_0 = u_m / √(1 + 3 Var(u - u_m) / π²)` (the logistic's way of
+    /// averaging over the rest), and trains `β z_0 + 0.3 f·θ` over its first features, 16 at most.
+    pub struct SizeSetting {
+        /// Prompts trained on.
+        pub prompts: usize = 1024;
+        /// Tokens of a response.
+        pub positions: usize = 2;
+        /// Actions for each token.
+        pub actions: usize = 8;
+        /// Prompts examined on.
+        pub validation_prompts: usize = 2048;
+        /// Features of the world.
+        pub features: usize = 64;
+        /// `m`: features the model sees, the most telling first.
+        pub visible: usize = 16;
+        /// How fast features lose their importance.
+        pub decay: f64 = 0.7;
+    }
 }
 
 /// Most features whose weights are trained.
@@ -38,15 +38,7 @@ impl SizeSetting {
     /// A model of `visible` features of 64: 1024 prompts, 2048 to be examined on, two tokens of
     /// eight actions.
     pub const fn of(visible: usize) -> Self {
-        Self {
-            prompts: 1024,
-            positions: 2,
-            actions: 8,
-            validation_prompts: 2048,
-            features: 64,
-            visible,
-            decay: 0.7,
-        }
+        Self { visible, ..Self::DEFAULT }
     }
 
     /// Draws the environment number `seed`; models of all sizes meet the same questions.
@@ -87,11 +79,5 @@ impl SizeSetting {
                 logits.push(all);
             }
         })
-    }
-}
-
-impl Default for SizeSetting {
-    fn default() -> Self {
-        Self::of(16)
     }
 }

@@ -237,7 +237,7 @@ fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result
     let settings: CellSettings = settings.try_into().map_err(|error: toml::de::Error| {
         refused(plain_words(&error.to_string().trim_end().replace('\n', " ")))
     })?;
-    settings.check().map_err(refused)?;
+    settings.check().map_err(|error| refused(error.to_string()))?;
     // As the settings were understood, defaults included: another default is another run.
     let canonical =
         serde_json::to_vec(&(&settings, seed)).map_err(|error| refused(error.to_string()))?;
