@@ -54,36 +54,37 @@ impl PolicyTable {
     }
 
     fn burst(&mut self, step: ExactStep, steps: usize) -> Vec<StepSummary> {
-        let states = self.modes.len();
-        let rows = (LOGITS_PER_CHUNK / self.stride).max(1);
-        let size = rows * self.stride;
-        let sums = if states <= rows {
-            // A single chunk: no other thread need be woken for it.
-            chunk_sums(step, steps, self.stride, &mut self.logits, &self.rewards, &mut self.modes)
-        } else {
-            let logits = self.logits.par_chunks_mut(size);
-            let chunks =
-                logits.zip(self.rewards.par_chunks(size)).zip(self.modes.par_chunks_mut(rows));
-            let stride = self.stride;
-            let sums: Vec<Vec<StepSummary>> = chunks
-                .map(|((logits, rewards), modes)| {
-                    chunk_sums(step, steps, stride, logits, rewards, modes)
-                })
-                .collect();
-            sums.into_iter()
-                .reduce(|mut total, part| {
-                    add(&mut total, &part);
-                    total
-                })
-                .unwrap_or_default()
-        };
+        let (states, stride) = (self.modes.len(), self.stride);
+        let rows = (LOGITS_PER_CHUNK / stride).max(1);
+        let logits = self.logits.par_chunks_mut(rows * stride);
+        let chunks = logits.zip(self.rewards.par_chunks(rows * stride));
+        // A single chunk wakes no other thread.
+        let sums: Vec<Vec<StepSummary>> = chunks
+            .zip(self.modes.par_chunks_mut(rows))
+            .map(|((logits, rewards), modes)| {
+                let (mut sums, mut scratch) = (vec![StepSummary::default(); steps], Vec::new());
+                for sum in &mut sums {
+                    let rows = logits.chunks_exact_mut(stride).zip(rewards.chunks_exact(stride));
+                    for ((logits, rewards), mode) in rows.zip(&mut *modes) {
+                        let mut of_state = [StepSummary::default()];
+                        *mode = step.run(logits, rewards, *mode, &mut scratch, &mut of_state);
+                        add(std::slice::from_mut(sum), &of_state);
+                    }
+                }
+                sums
+            })
+            .collect();
+        let sums = sums.into_iter().reduce(|mut total, part| {
+            add(&mut total, &part);
+            total
+        });
         let mean = |sum: f64| sum / states as f64;
         let mean = |sum: StepSummary| StepSummary {
             entropy: mean(sum.entropy),
             covariance: mean(sum.covariance),
             value: mean(sum.value),
         };
-        sums.into_iter().map(mean).collect()
+        sums.unwrap_or_default().into_iter().map(mean).collect()
     }
 }
 
@@ -92,28 +93,6 @@ fn padded(table: &Array2<f64>, stride: usize, fill: f64) -> Vec<f64> {
     let padding = stride - table.ncols();
     let rows = table.rows().into_iter();
     rows.flat_map(|row| row.to_vec().into_iter().chain(repeat_n(fill, padding))).collect()
-}
-
-/// Takes all steps of one state after another; returns the sums over the states for each step.
-fn chunk_sums(
-    step: ExactStep,
-    steps: usize,
-    stride: usize,
-    logits: &mut [f64],
-    rewards: &[f64],
-    modes: &mut [usize],
-) -> Vec<StepSummary> {
-    let mut sums = vec![StepSummary::default(); steps];
-    let mut scratch = Vec::new();
-    for sum in &mut sums {
-        let rows = logits.chunks_exact_mut(stride).zip(rewards.chunks_exact(stride));
-        for ((logits, rewards), mode) in rows.zip(&mut *modes) {
-            let mut of_state = [StepSummary::default()];
-            *mode = step.run(logits, rewards, *mode, &mut scratch, &mut of_state);
-            add(std::slice::from_mut(sum), &of_state);
-        }
-    }
-    sums
 }
 
 fn add(sums: &mut [StepSummary], terms: &[StepSummary]) {

@@ -1,7 +1,8 @@
 //! A few weights of features shared by all prompts, examined on prompts not trained on.
 
-use super::{Environment, Questions, Shape, log_linear, normal, prompt_rng};
+use super::{Environment, Features, Shape, normal, prompt_rng};
 use crate::settings::settings;
+use rand_chacha::ChaCha8Rng;
 
 settings! {
     /// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
@@ -43,19 +44,13 @@ impl SharedSetting {
         }
         let Self { prompts, positions, actions, .. } = *self;
         let shape = Shape { prompts, positions, actions };
-        Environment::with_held_out(shape, self.validation_prompts, |first, shape| {
-            self.questions(seed, first, shape, &hidden)
-        })
-    }
-
-    fn questions(&self, seed: u64, first: usize, shape: Shape, hidden: &[f64]) -> Questions {
         let deviation = 1.0 / (self.features as f64).sqrt();
-        log_linear(seed, first, shape, self.features, |rng, features, logits| {
+        let state = |rng: &mut ChaCha8Rng, features: &mut Features, logits: &mut Vec<f64>| {
             let scale = (self.prior_log_scale + self.prior_spread * normal(rng)).exp();
-            for _ in 0..shape.actions {
+            for _ in 0..actions {
                 let prior_logit = scale * normal(rng);
                 let mut logit = 1.5 * prior_logit;
-                for weight in hidden {
+                for weight in &hidden {
                     let value = deviation * normal(rng);
                     logit += value * weight;
                     features.values.push(value);
@@ -63,6 +58,7 @@ impl SharedSetting {
                 features.prior.push(prior_logit);
                 logits.push(logit);
             }
-        })
+        };
+        Environment::log_linear(seed, shape, self.validation_prompts, self.features, state)
     }
 }

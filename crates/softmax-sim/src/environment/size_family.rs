@@ -1,7 +1,8 @@
 //! Models of growing size: each sees more of the features that decide what is right.
 
-use super::{Environment, Questions, Shape, log_linear, normal};
+use super::{Environment, Features, Shape, normal};
 use crate::settings::settings;
+use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
 
 settings! {
@@ -45,25 +46,12 @@ impl SizeSetting {
     pub fn draw(&self, seed: u64) -> Environment {
         let Self { prompts, positions, actions, .. } = *self;
         let shape = Shape { prompts, positions, actions };
-        Environment::with_held_out(shape, self.validation_prompts, |first, shape| {
-            self.questions(seed, first, shape)
-        })
-    }
-
-    /// Weights of the true logit, of length 3.
-    fn weights(&self) -> Vec<f64> {
-        let raw: Vec<f64> = (1..=self.features).map(|j| (j as f64).powf(-self.decay)).collect();
-        let length = raw.iter().map(|w| w * w).sum::<f64>().sqrt();
-        raw.iter().map(|w| TRUE_SCALE * w / length).collect()
-    }
-
-    fn questions(&self, seed: u64, first: usize, shape: Shape) -> Questions {
         let weights = self.weights();
         let unseen: f64 = weights[self.visible..].iter().map(|w| w * w).sum();
         let confidence = (1.0 + 3.0 * unseen / (PI * PI)).sqrt().recip();
         let trained = self.visible.min(LARGEST_TRAINED);
-        log_linear(seed, first, shape, trained, |rng, features, logits| {
-            for _ in 0..shape.actions {
+        let state = |rng: &mut ChaCha8Rng, features: &mut Features, logits: &mut Vec<f64>| {
+            for _ in 0..actions {
                 let (mut known, mut all) = (0.0, 0.0);
                 for (index, weight) in weights.iter().enumerate() {
                     let feature = normal(rng);
@@ -78,6 +66,14 @@ impl SizeSetting {
                 features.prior.push(confidence * known);
                 logits.push(all);
             }
-        })
+        };
+        Environment::log_linear(seed, shape, self.validation_prompts, trained, state)
+    }
+
+    /// Weights of the true logit, of length 3.
+    fn weights(&self) -> Vec<f64> {
+        let raw: Vec<f64> = (1..=self.features).map(|j| (j as f64).powf(-self.decay)).collect();
+        let length = raw.iter().map(|w| w * w).sum::<f64>().sqrt();
+        raw.iter().map(|w| TRUE_SCALE * w / length).collect()
     }
 }
