@@ -45,7 +45,6 @@ pub struct Categorical {
     centred_log_probs: Vec<f64>,
     entropy: f64,
     mode: usize,
-    support: usize,
 }
 
 impl Categorical {
@@ -67,7 +66,6 @@ impl Categorical {
     pub fn from_logits(logits: &[f64]) -> Result<Self, LogitsError> {
         let mode = mode_of(logits)?;
         let anchor = logits[mode];
-        let mut support = 0;
         // Without the mode: T = Σ e^y and W = Σ -y e^y, all terms non-negative.
         let (mut others, mut weighted_gaps) = (Accumulator::default(), Accumulator::default());
         let mut centred_log_probs = Vec::with_capacity(logits.len());
@@ -75,9 +73,6 @@ impl Categorical {
         for (action, logit) in logits.iter().enumerate() {
             let gap = logit - anchor;
             let odds = gap.exp();
-            if gap > f64::NEG_INFINITY {
-                support += 1;
-            }
             if action != mode && odds > 0.0 {
                 others.add(odds);
                 weighted_gaps.add(-gap * odds);
@@ -101,7 +96,6 @@ impl Categorical {
             centred_log_probs,
             entropy: log_total + mean_gap,
             mode,
-            support,
         })
     }
 
@@ -117,7 +111,7 @@ impl Categorical {
 
     /// Number of possible actions, those with a logit above `-∞`.
     pub fn support(&self) -> usize {
-        self.support
+        self.possible().count()
     }
 
     /// The most probable action; the first of several.
@@ -268,10 +262,7 @@ impl Categorical {
     pub(crate) fn centred(&self, x: &[f64]) -> Vec<f64> {
         self.check_length(x);
         let (anchor, mean) = (x[self.mode], self.mean_over_mode(x));
-        let centre = |(action, value): (usize, &f64)| {
-            if self.is_possible(action) { (value - anchor) - mean } else { 0.0 }
-        };
-        x.iter().enumerate().map(centre).collect()
+        self.over_support(|action| (x[action] - anchor) - mean)
     }
 
     /// The possible actions, in order.

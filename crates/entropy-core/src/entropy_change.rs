@@ -20,7 +20,7 @@ impl Categorical {
     ///
     /// If `step` does not hold one value per action.
     pub fn entropy_change_first_order(&self, step: &[f64]) -> f64 {
-        exact::figure(self, Direction::Step(step), Figure::FirstOrder)
+        exact::figure(self, Direction::step(step), Figure::FirstOrder)
     }
 
     /// Second derivative of the entropy along `step`, at its start:
@@ -32,7 +32,7 @@ impl Categorical {
     ///
     /// If `step` does not hold one value per action.
     pub fn entropy_curvature(&self, step: &[f64]) -> f64 {
-        exact::figure(self, Direction::Step(step), Figure::Curvature)
+        exact::figure(self, Direction::step(step), Figure::Curvature)
     }
 
     /// Change of entropy to second order when the logits move by `step`, in nats: Lemma 1 plus half
@@ -81,7 +81,7 @@ impl Categorical {
     ///
     /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn first_order_remainder(&self, step: &[f64]) -> f64 {
-        exact::figure(self, Direction::Step(step), Figure::Remainder)
+        exact::figure(self, Direction::step(step), Figure::Remainder)
     }
 
     /// Rigorous bound on the absolute value of the [remainder of Lemma

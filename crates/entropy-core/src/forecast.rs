@@ -4,7 +4,7 @@ use crate::input_error::{InputError, check_parameter};
 use crate::interval::Interval;
 use crate::line_fit::LineFit;
 use crate::paired_moments::PairedMoments;
-use crate::performance_law::{FitError, PerformanceLaw};
+use crate::performance_law::{FitError, PerformanceLaw, checked};
 use serde::{Deserialize, Serialize};
 
 /// A law fitted to the first points of a run and compared with the rest.
@@ -65,7 +65,7 @@ impl Forecast {
         confidence: f64,
     ) -> Result<Self, FitError> {
         // The rest is checked too.
-        PerformanceLaw::check(entropy, reward)?;
+        checked(entropy, reward)?;
         let expected = "fewer points than the run has";
         check_parameter("fitted", fitted as f64, fitted < entropy.len(), expected)?;
         let (first_entropy, rest_entropy) = entropy.split_at(fitted);

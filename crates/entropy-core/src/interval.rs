@@ -2,7 +2,7 @@
 
 use crate::input_error::{InputError, check_parameter};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 
 /// Bounds of a confidence or prediction interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -51,14 +51,10 @@ pub(crate) fn two_sided_quantile(
     check_parameter("degrees of freedom", degrees_of_freedom, enough, expected)?;
     let distribution = StudentsT::new(0.0, 1.0, degrees_of_freedom).expect("positive and finite");
     // From the lower tail, where a confidence near 1 keeps its digits.
-    let start = -distribution.inverse_cdf(0.5 - 0.5 * confidence);
-    Ok(polished(&distribution, start, 0.5 - 0.5 * confidence))
-}
-
-/// Two Newton steps on the tail probability: the library's quantile stops at fewer digits.
-fn polished(distribution: &StudentsT, start: f64, tail: f64) -> f64 {
-    use statrs::distribution::Continuous;
-    (0..2).fold(start, |t, _| t + (distribution.cdf(-t) - tail) / distribution.pdf(t))
+    let tail = 0.5 - 0.5 * confidence;
+    let start = -distribution.inverse_cdf(tail);
+    // Two Newton steps on the tail probability: the library's quantile stops at fewer digits.
+    Ok((0..2).fold(start, |t, _| t + (distribution.cdf(-t) - tail) / distribution.pdf(t)))
 }
 
 #[cfg(test)]
@@ -96,13 +92,5 @@ mod tests {
         );
         let error = Interval::of_mean(&[1.0], 0.95).unwrap_err().to_string();
         assert!(error.contains("`values` is 1; expected 2 or more"), "{error}");
-    }
-
-    #[test]
-    fn what_gives_no_interval_is_named() {
-        let message = |c, d| two_sided_quantile(c, d).unwrap_err().to_string();
-        assert_eq!(message(1.0, 5.0), "`confidence` is 1; expected a number between 0 and 1");
-        assert!(message(f64::NAN, 5.0).starts_with("`confidence` is NaN"));
-        assert!(message(0.95, 0.0).contains("at least 3 points"));
     }
 }

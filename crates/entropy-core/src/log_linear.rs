@@ -74,9 +74,10 @@ impl StateFeatures {
         policy.check_length(y);
         policy.check_length(&vec![0.0; self.actions()]);
         let y = policy.centred(y);
-        (0..self.width)
-            .map(|k| policy.expect(|a| self.centred_feature(policy, a, k) * y[a]))
-            .collect()
+        let feature = |action: usize, k: usize| self.values[action * self.width + k];
+        // Less that of the mode: covariances are the same, and peaked policies keep digits.
+        let centred = |action, k| feature(action, k) - feature(policy.mode(), k);
+        (0..self.width).map(|k| policy.expect(|a| centred(a, k) * y[a])).collect()
     }
 
     /// Gradient of the entropy in the weights, `-Cov_π(log π, φ)`, in nats; shape `[width]`.
@@ -88,12 +89,6 @@ impl StateFeatures {
     /// If the policy is not over this state's actions.
     pub fn entropy_gradient(&self, policy: &Categorical) -> Vec<f64> {
         self.covariances(policy, policy.centred_log_probs()).into_iter().map(|c| -c).collect()
-    }
-
-    /// Feature less that of the mode: covariances are the same, and peaked policies keep digits.
-    fn centred_feature(&self, policy: &Categorical, action: usize, feature: usize) -> f64 {
-        self.values[action * self.width + feature]
-            - self.values[policy.mode() * self.width + feature]
     }
 }
 

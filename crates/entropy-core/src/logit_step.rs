@@ -65,10 +65,7 @@ pub fn policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec
 /// If `advantage` does not hold one value per action.
 pub fn uncentred_product(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
     policy.check_length(advantage);
-    let step = |(action, advantage): (usize, &f64)| {
-        if policy.is_possible(action) { eta * policy.probs()[action] * advantage } else { 0.0 }
-    };
-    advantage.iter().enumerate().map(step).collect()
+    policy.over_support(|action| eta * policy.probs()[action] * advantage[action])
 }
 
 /// Natural policy-gradient step `η A(a)`; shape `[actions]`. Impossible actions stay where they are.
@@ -83,8 +80,5 @@ pub fn uncentred_product(policy: &Categorical, advantage: &[f64], eta: f64) -> V
 /// If `advantage` does not hold one value per action.
 pub fn natural_policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
     policy.check_length(advantage);
-    let step = |(action, advantage): (usize, &f64)| {
-        if policy.is_possible(action) { eta * advantage } else { 0.0 }
-    };
-    advantage.iter().enumerate().map(step).collect()
+    policy.over_support(|action| eta * advantage[action])
 }

@@ -213,11 +213,6 @@ impl PerformanceLaw {
         Ok(Interval::around(centre, quantile * deviation * variance.sqrt()))
     }
 
-    /// Fails unless the columns are pairs of finite numbers, two at least.
-    pub(crate) fn check(entropy: &[f64], reward: &[f64]) -> Result<(), FitError> {
-        checked(entropy, reward).map(drop)
-    }
-
     /// Root mean squared error on points the law may not have seen, in reward; `None` for no points.
     ///
     /// # Panics
@@ -235,8 +230,8 @@ impl PerformanceLaw {
     }
 }
 
-/// Checks the columns and returns `e^H`.
-fn checked(entropy: &[f64], reward: &[f64]) -> Result<Vec<f64>, FitError> {
+/// Checks that the columns are pairs of finite numbers, two at least, and returns `e^H`.
+pub(crate) fn checked(entropy: &[f64], reward: &[f64]) -> Result<Vec<f64>, FitError> {
     if entropy.len() != reward.len() {
         return Err(FitError::Length { entropy: entropy.len(), reward: reward.len() });
     }

@@ -30,7 +30,7 @@ impl UpdateRule {
         advantage: &[f64],
         eta: f64,
     ) -> f64 {
-        let unit = Direction::Update { advantage, rule: self, eta: 1.0 };
+        let unit = Direction { column: advantage, rule: self, eta: 1.0 };
         eta * exact::figure(policy, unit, Figure::FirstOrder)
     }
 }

@@ -1,8 +1,7 @@
 //! How a coefficient of the law grows with the size of the model.
 
 use crate::input_error::{InputError, check_all_finite, check_length, check_parameter};
-use crate::line_fit::{LineFit, is_constant};
-use crate::paired_moments::PairedMoments;
+use crate::line_fit::LineFit;
 use serde::{Deserialize, Serialize};
 
 /// A coefficient `a` or `b` of the law as a line in the logarithm of the size,
@@ -35,10 +34,9 @@ impl SizeScaling {
         }
         check_all_finite("coefficients", coefficients)?;
         let log_size: Vec<f64> = sizes.iter().map(|size| size.ln()).collect();
-        let moments = PairedMoments::of(&log_size, coefficients);
-        let constant = is_constant(moments.sum_xx, moments.mean_x, points);
-        check_parameter("size", sizes[0], !constant, "two different sizes, not one throughout")?;
-        Ok(Self { line: LineFit::with_moments(&log_size, coefficients, moments), points })
+        let expected = "two different sizes, not one throughout";
+        let constant = InputError::Parameter { name: "size", value: sizes[0], expected };
+        Ok(Self { line: LineFit::through(&log_size, coefficients).ok_or(constant)?, points })
     }
 
     /// The coefficient that the line gives at `size`.

@@ -70,7 +70,7 @@ impl UpdateEffect {
         // A constant moves nothing, and costs digits.
         let step = rule.step(&policy, &policy.centred(advantage), eta);
         check_all_finite("step", &step)?;
-        let direction = Direction::Update { advantage, rule, eta };
+        let direction = Direction { column: advantage, rule, eta };
         let covariance = -rule.predicted_entropy_change(&policy, advantage, 1.0);
         let divergence = policy.step_divergence(&step);
         Ok(Self {

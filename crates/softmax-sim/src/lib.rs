@@ -23,6 +23,7 @@ mod report;
 pub mod reproduce;
 #[cfg(feature = "cli")]
 pub mod result_file;
+mod settings;
 pub mod statement;
 #[cfg(feature = "cli")]
 pub mod sweep;

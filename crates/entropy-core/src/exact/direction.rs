@@ -17,15 +17,15 @@ pub(crate) enum Figure {
     Remainder,
 }
 
-/// A step of the logits: given, or computed by an update from an advantage; both `[actions]`.
+/// The step of the logits that an update takes for an advantage, `[actions]`.
 ///
-/// An update's step is never rounded to `f64`: its rounding errors would remain where other terms cancel.
+/// It is never rounded to `f64`: its rounding errors would remain where other terms cancel.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Direction<'a> {
-    /// The step itself, in nats.
-    Step(&'a [f64]),
-    /// The step of a rule for an advantage, in reward.
-    Update { advantage: &'a [f64], rule: UpdateRule, eta: f64 },
+pub(crate) struct Direction<'a> {
+    /// The advantage, in reward, or a given step, in nats; `[actions]`.
+    pub(crate) column: &'a [f64],
+    pub(crate) rule: UpdateRule,
+    pub(crate) eta: f64,
 }
 
 /// The step less its value at the mode.
@@ -37,15 +37,13 @@ pub(crate) struct Along<R> {
 }
 
 impl<'a> Direction<'a> {
-    /// Returns the input column: the step or the advantage.
-    pub(super) fn column(self) -> &'a [f64] {
-        match self {
-            Self::Step(column) | Self::Update { advantage: column, .. } => column,
-        }
+    /// A given step, which is that of the natural gradient for itself.
+    pub(crate) fn step(column: &'a [f64]) -> Self {
+        Self { column, rule: UpdateRule::NaturalPolicyGradient, eta: 1.0 }
     }
 
     pub(super) fn check_finite(self, policy: &Categorical) {
-        for (action, value) in self.column().iter().enumerate() {
+        for (action, value) in self.column.iter().enumerate() {
             assert!(
                 value.is_finite() || !policy.is_possible(action),
                 "the step of action {action} comes from {value}: expected a finite number"
@@ -55,7 +53,7 @@ impl<'a> Direction<'a> {
 
     /// The step for a policy of these probabilities and centred log-probabilities.
     pub(super) fn along<R: Real>(self, probs: &[R], centred: &[R], mode: usize) -> Along<R> {
-        let column = self.column();
+        let Self { column, rule, eta } = self;
         let anchor = column[mode];
         let possible = |action: usize| centred[action].nearest() > f64::NEG_INFINITY;
         let difference = |action: usize| {
@@ -63,9 +61,6 @@ impl<'a> Direction<'a> {
         };
         let mut values: Vec<R> = (0..probs.len()).map(difference).collect();
         let mut extents: Vec<f64> = values.iter().map(|value| value.nearest().abs()).collect();
-        let Self::Update { rule, eta, .. } = self else {
-            return Along { values, extents };
-        };
         if rule == UpdateRule::PolicyGradient {
             let prob = |action: usize| probs[action].nearest();
             let mean = R::sum((0..probs.len()).map(|action| probs[action] * values[action]));

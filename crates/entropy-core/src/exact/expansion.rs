@@ -2,7 +2,6 @@
 
 use super::direction::{Along, Direction, Figure};
 use super::real::Real;
-use crate::categorical::Categorical;
 
 /// Below this `e^x` is 0 as an `f64`.
 const HIDDEN: f64 = -746.0;
@@ -45,13 +44,6 @@ pub(super) struct Expansion<'a, R> {
     centred: &'a [R],
     mode: usize,
     along: Along<R>,
-}
-
-impl<'a> Expansion<'a, f64> {
-    pub(super) fn of(policy: &'a Categorical, direction: Direction) -> Self {
-        let probs = policy.probs();
-        Self::new(probs, policy.centred_log_probs(), policy.mode(), direction)
-    }
 }
 
 impl<'a, R: Real> Expansion<'a, R> {

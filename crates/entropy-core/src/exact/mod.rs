@@ -32,8 +32,9 @@ const MODERATE_RANGE: f64 = 100.0;
 ///
 /// If the direction does not hold one value per action, or is NaN or infinite at a possible one.
 pub(crate) fn figure(policy: &Categorical, direction: Direction, figure: Figure) -> f64 {
-    policy.check_length(direction.column());
-    let quick = Expansion::<f64>::of(policy, direction);
+    policy.check_length(direction.column);
+    let quick =
+        Expansion::new(policy.probs(), policy.centred_log_probs(), policy.mode(), direction);
     // The sums run over what has a probability before the step.
     let is_sum = matches!(figure, Figure::FirstOrder | Figure::Curvature) || !quick.wakes();
     let settled = |figure: Figure| quick.rated(figure).settled().filter(|_| is_sum);
@@ -97,7 +98,7 @@ pub(crate) fn entropy_after(policy: &Categorical, direction: Direction) -> f64 {
     if range <= MODERATE_RANGE {
         return policy.moved(&along.values, 1.0).entropy();
     }
-    PrecisePolicy::of(policy.logits()).after(direction).entropy()
+    PrecisePolicy::of(policy.logits()).after(direction).entropy
 }
 
 #[cfg(test)]
@@ -136,7 +137,7 @@ mod tests {
         #[test]
         fn every_figure_is_that_of_many_digits((logits, advantage, eta, rule) in updates()) {
             let policy = Categorical::from_logits(&logits).unwrap();
-            let direction = Direction::Update { advantage: &advantage, rule, eta };
+            let direction = Direction { column: &advantage, rule, eta };
             for asked in [Figure::FirstOrder, Figure::Curvature, Figure::Change, Figure::Remainder] {
                 let actual = figure(&policy, direction, asked);
                 let expected = multi_precision::figure(&logits, direction, asked);

@@ -4,6 +4,7 @@ use super::big::{Big, at, exactly};
 use super::direction::{Direction, Figure};
 use super::symmetry::is_renaming;
 use crate::logit_step::UpdateRule;
+use std::iter::zip;
 
 /// Bits to begin with, doubled until they are enough.
 const FIRST_PRECISION: usize = 256;
@@ -37,77 +38,51 @@ pub(super) fn figure(logits: &[f64], direction: Direction, figure: Figure) -> f6
 
 /// Logits of the possible actions after the step, exact; `None` if the step is no sum of products of the inputs.
 fn exactly_moved(logits: &[f64], direction: Direction) -> Option<Vec<Big>> {
-    let eta = match direction {
-        Direction::Step(_) => Big::ONE,
-        Direction::Update { rule: UpdateRule::NaturalPolicyGradient, eta, .. } => exactly(eta),
-        Direction::Update { rule: UpdateRule::PolicyGradient, .. } => return None,
-    };
-    let rows = std::iter::zip(logits, direction.column());
-    let possible = rows.filter(|(logit, _)| **logit > f64::NEG_INFINITY);
-    Some(possible.map(|(logit, value)| exactly(*logit) + &eta * exactly(*value)).collect())
+    let eta = exactly(direction.eta);
+    let rows = zip(logits, direction.column).filter(|(logit, _)| **logit > f64::NEG_INFINITY);
+    let moved = rows.map(|(logit, value)| exactly(*logit) + &eta * exactly(*value));
+    (direction.rule == UpdateRule::NaturalPolicyGradient).then(|| moved.collect())
 }
 
 fn magnitude(value: &Big) -> Big {
     if *value < Big::ZERO { -value } else { value.clone() }
 }
 
-/// One possible action.
-struct Action {
-    /// Logit less the largest.
-    gap: Big,
-    prob: Big,
-    /// Step less that at the mode.
-    step: Big,
-    /// Magnitude of the terms that the step was computed from.
-    extent: Big,
-}
-
-/// A policy over its possible actions, in numbers of `precision` bits.
+/// A policy over its possible actions and the step that it takes, in numbers of `precision` bits; columns are `[possible actions]`.
 struct Policy {
-    actions: Vec<Action>,
-    entropy: Big,
-    /// `-log π(mode)` and the mean gap make up the entropy; this is the latter.
-    mean_gap: Big,
+    /// Logits less the largest.
+    gaps: Vec<Big>,
+    softmax: Softmax,
+    /// Steps less that at the mode.
+    steps: Vec<Big>,
+    /// Magnitude of the terms that each step was computed from.
+    extents: Vec<Big>,
     precision: usize,
 }
 
 impl Policy {
     fn new(logits: &[f64], direction: Direction, precision: usize) -> Self {
-        let column = direction.column();
+        let Direction { column, rule, eta } = direction;
         let mode = (0..logits.len()).max_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap_or(0);
-        let (top, anchor) = (at(logits[mode], precision), at(column[mode], precision));
-        let possible = (0..logits.len()).filter(|a| logits[*a] > f64::NEG_INFINITY);
-        let possible: Vec<usize> = possible.collect();
-        let gaps: Vec<Big> = possible.iter().map(|a| at(logits[*a], precision) - &top).collect();
+        let possible = || (0..logits.len()).filter(|a| logits[*a] > f64::NEG_INFINITY);
+        let over_mode = |values: &[f64]| -> Vec<Big> {
+            let anchor = at(values[mode], precision);
+            possible().map(|a| at(values[a], precision) - &anchor).collect()
+        };
+        let (gaps, mut steps) = (over_mode(logits), over_mode(column));
         let softmax = Softmax::of(&gaps, precision);
-        let mut steps: Vec<Big> =
-            possible.iter().map(|a| at(column[*a], precision) - &anchor).collect();
         let mut extents: Vec<Big> = steps.iter().map(magnitude).collect();
-        if let Direction::Update { rule, eta, .. } = direction {
-            if rule == UpdateRule::PolicyGradient {
-                let mean_of = |column: &[Big]| -> Big {
-                    std::iter::zip(&softmax.probs, column).map(|(p, d)| p * d).sum()
-                };
-                let (mean, mean_extent) = (mean_of(&steps), mean_of(&extents));
-                for (index, prob) in softmax.probs.iter().enumerate() {
-                    steps[index] = prob * (&steps[index] - &mean);
-                    extents[index] = prob * (&extents[index] + &mean_extent);
-                }
-            }
-            let size = at(eta.abs(), precision);
-            for extent in &mut extents {
-                *extent *= &size;
-            }
-            let eta = at(eta, precision);
-            for step in &mut steps {
-                *step *= &eta;
+        if rule == UpdateRule::PolicyGradient {
+            let (mean, mean_extent) = (softmax.mean(&steps), softmax.mean(&extents));
+            for (index, prob) in softmax.probs.iter().enumerate() {
+                steps[index] = prob * (&steps[index] - &mean);
+                extents[index] = prob * (&extents[index] + &mean_extent);
             }
         }
-        let columns = std::iter::zip(gaps, softmax.probs).zip(std::iter::zip(steps, extents));
-        let actions = columns
-            .map(|((gap, prob), (step, extent))| Action { gap, prob, step, extent })
-            .collect();
-        Self { actions, entropy: softmax.entropy, mean_gap: softmax.mean_gap, precision }
+        let (eta, size) = (at(eta, precision), at(eta.abs(), precision));
+        steps.iter_mut().for_each(|step| *step *= &eta);
+        extents.iter_mut().for_each(|extent| *extent *= &size);
+        Self { gaps, softmax, steps, extents, precision }
     }
 
     /// Returns the figure and the size of its terms.
@@ -131,27 +106,27 @@ impl Policy {
 
     /// `ΔH` as a difference.
     fn change(&self) -> (Big, Big) {
-        let moved: Vec<Big> = self.actions.iter().map(|a| &a.gap + &a.step).collect();
+        let moved: Vec<Big> = zip(&self.gaps, &self.steps).map(|(gap, step)| gap + step).collect();
         let top = moved.iter().max().expect("some action is possible").clone();
         let gaps: Vec<Big> = moved.iter().map(|logit| logit - &top).collect();
-        let after = Softmax::of(&gaps, self.precision).entropy;
+        let (before, after) = (&self.softmax.entropy, Softmax::of(&gaps, self.precision).entropy);
         // The logits behind odds are rounded to so many bits, their size is the entropies' error.
-        let reach = (self.actions.iter()).map(|a| magnitude(&a.gap) + &a.extent);
+        let reach = zip(&self.gaps, &self.extents).map(|(gap, extent)| magnitude(gap) + extent);
         let reach = reach.max().unwrap_or(Big::ZERO) + Big::ONE;
-        (&after - &self.entropy, (&after + &self.entropy) * reach)
+        (&after - before, (&after + before) * reach)
     }
 
     /// `-Σ π f` for `f` of `log π + H`, the step less its mean and the extent of that, and the size that goes with it.
     fn expect(&self, f: impl Fn(&Big, &Big, &Big) -> (Big, Big)) -> (Big, Big) {
-        let mean: Big = self.actions.iter().map(|a| &a.prob * &a.step).sum();
-        let mean_extent: Big = self.actions.iter().map(|a| &a.prob * &a.extent).sum();
+        let Softmax { probs, mean_gap, .. } = &self.softmax;
+        let (mean, mean_extent) =
+            (self.softmax.mean(&self.steps), self.softmax.mean(&self.extents));
         let (mut total, mut size) = (Big::ZERO, Big::ZERO);
-        for action in &self.actions {
-            let (centred, moved) = (&action.gap + &self.mean_gap, &action.step - &mean);
-            let (value, scale) = f(&centred, &moved, &(&action.extent + &mean_extent));
-            let reach = magnitude(&action.gap) + &self.mean_gap + Big::ONE;
-            total -= &action.prob * value;
-            size += &action.prob * scale * reach;
+        for (index, (prob, gap)) in zip(probs, &self.gaps).enumerate() {
+            let (centred, moved) = (gap + mean_gap, &self.steps[index] - &mean);
+            let (value, scale) = f(&centred, &moved, &(&self.extents[index] + &mean_extent));
+            total -= prob * value;
+            size += prob * scale * (magnitude(gap) + mean_gap + Big::ONE);
         }
         (total, size)
     }
@@ -160,6 +135,7 @@ impl Policy {
 struct Softmax {
     probs: Vec<Big>,
     entropy: Big,
+    /// `-log π(mode)` and the mean gap make up the entropy; this is the latter.
     mean_gap: Big,
 }
 
@@ -177,5 +153,9 @@ impl Softmax {
         let mean_gap = weighted / &total;
         let probs = odds.iter().map(|odds| odds / &total).collect();
         Self { probs, entropy: rest.ln_1p() + &mean_gap, mean_gap }
+    }
+
+    fn mean(&self, column: &[Big]) -> Big {
+        zip(&self.probs, column).map(|(prob, value)| prob * value).sum()
     }
 }

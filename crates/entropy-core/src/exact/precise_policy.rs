@@ -12,7 +12,8 @@ pub(super) struct PrecisePolicy {
     probs: Vec<DoubleDouble>,
     centred: Vec<DoubleDouble>,
     mode: usize,
-    entropy: f64,
+    /// Shannon entropy, in nats.
+    pub(super) entropy: f64,
 }
 
 impl PrecisePolicy {
@@ -42,10 +43,7 @@ impl PrecisePolicy {
         let share = one.divided_by(total);
         let mean_gap = weighted_gaps * share;
         let probs = odds.iter().map(|odds| *odds * share).collect();
-        let centre = |gap: &DoubleDouble| {
-            if gap.nearest() > f64::NEG_INFINITY { *gap + mean_gap } else { IMPOSSIBLE }
-        };
-        let centred = gaps.iter().map(centre).collect();
+        let centred = gaps.iter().map(|gap| sum_if_possible(*gap, mean_gap)).collect();
         let entropy = (others.ln_1p() + mean_gap).nearest();
         Self { gaps, probs, centred, mode, entropy }
     }
@@ -57,25 +55,20 @@ impl PrecisePolicy {
     /// The policy after the step.
     pub(super) fn after(&self, direction: Direction) -> Self {
         let along = direction.along(&self.probs, &self.centred, self.mode).values;
-        let moved = |(gap, step): (&DoubleDouble, DoubleDouble)| {
-            if gap.nearest() > f64::NEG_INFINITY { *gap + step } else { IMPOSSIBLE }
-        };
-        let moved: Vec<DoubleDouble> = std::iter::zip(&self.gaps, along).map(moved).collect();
+        let rows = std::iter::zip(&self.gaps, along);
+        let moved: Vec<DoubleDouble> =
+            rows.map(|(gap, step)| sum_if_possible(*gap, step)).collect();
         let largest = moved.iter().copied().fold(IMPOSSIBLE, |largest, gap| {
             let is_larger = gap.nearest() > f64::NEG_INFINITY
                 && (largest.nearest() == f64::NEG_INFINITY || (gap - largest).nearest() > 0.0);
             if is_larger { gap } else { largest }
         });
-        let gap = |gap: DoubleDouble| {
-            if gap.nearest() > f64::NEG_INFINITY { gap - largest } else { IMPOSSIBLE }
-        };
-        Self::of_gaps(moved.into_iter().map(gap).collect())
+        Self::of_gaps(moved.into_iter().map(|gap| sum_if_possible(gap, -largest)).collect())
     }
+}
 
-    /// Shannon entropy, in nats.
-    pub(super) fn entropy(&self) -> f64 {
-        self.entropy
-    }
+fn sum_if_possible(gap: DoubleDouble, other: DoubleDouble) -> DoubleDouble {
+    if gap.nearest() > f64::NEG_INFINITY { gap + other } else { IMPOSSIBLE }
 }
 
 const IMPOSSIBLE: DoubleDouble = DoubleDouble::of(f64::NEG_INFINITY);

@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 /// The covariance is a sum over pairs of logits, `Σ π_i π_j (z_i - z_j)(n_j Σδ_i - n_i Σδ_j)`: it is 0 if every term
 /// is, and, but for the policy gradient, only then. Proof: `docs/theory.md#cancellation`.
 pub(super) fn is_uncorrelated(policy: &Categorical, direction: Direction) -> bool {
-    let (logits, column) = (policy.logits(), direction.column());
+    let (logits, column) = (policy.logits(), direction.column);
     let mut actions: Vec<usize> = policy.possible().collect();
     // Zeros of either sign are one logit.
     let order = |a: usize, b: usize| logits[a].partial_cmp(&logits[b]).unwrap_or(Ordering::Equal);

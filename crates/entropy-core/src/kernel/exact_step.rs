@@ -100,8 +100,8 @@ impl<const NATURAL: bool> NullaryFnOnce for Steps<'_, NATURAL> {
     #[inline(always)]
     fn call(mut self) -> usize {
         for summary in self.summaries {
-            let means = self.row.means();
-            *summary = self.row.update::<NATURAL>(means);
+            let (sums, mean_reward) = self.row.means();
+            *summary = self.row.update::<NATURAL>(sums, mean_reward);
         }
         self.row.mode
     }
@@ -116,19 +116,10 @@ struct Row<'a> {
     eta: f64,
 }
 
-/// Results of the first pass: means under the policy, relative to the mode.
-#[derive(Clone, Copy)]
-struct Means {
-    sums: OddsSums,
-    /// `E_π[z - z_mode]`.
-    gap: f64,
-    /// `E_π[r - r_mode]`.
-    reward: f64,
-}
-
 impl Row<'_> {
+    /// The first pass: sums over the odds, and the mean reward under the policy less that of the mode, `E_π[r - r_mode]`.
     #[inline(always)]
-    fn means(&mut self) -> Means {
+    fn means(&mut self) -> (OddsSums, f64) {
         let Self { ref logits, reward, mode, ref mut odds, .. } = *self;
         let base = Lanes::splat(reward[mode]);
         let mut accumulator = OddsAccumulator::new(logits, mode);
@@ -149,19 +140,19 @@ impl Row<'_> {
             *kept = odds.0;
         }
         let sums = accumulator.finish();
-        Means { sums, gap: sums.mean_gap(), reward: weighted_reward.sum() / sums.total() }
+        (sums, weighted_reward.sum() / sums.total())
     }
 
     /// The second pass: moves the logits, and sums the covariance on the way.
     #[inline(always)]
-    fn update<const NATURAL: bool>(&mut self, means: Means) -> StepSummary {
+    fn update<const NATURAL: bool>(&mut self, sums: OddsSums, mean_reward: f64) -> StepSummary {
         let base = self.reward[self.mode];
         let mut block = Update::<NATURAL> {
             anchor: Lanes::splat(self.logits[self.mode]),
             base: Lanes::splat(base),
-            mean_gap: Lanes::splat(means.gap),
-            mean_reward: Lanes::splat(means.reward),
-            scale: Lanes::splat(1.0 / means.sums.total()),
+            mean_gap: Lanes::splat(sums.mean_gap()),
+            mean_reward: Lanes::splat(mean_reward),
+            scale: Lanes::splat(1.0 / sums.total()),
             eta: Lanes::splat(self.eta),
             covariance: Lanes::splat(0.0),
             largest: Lanes::splat(f64::NEG_INFINITY),
@@ -184,9 +175,9 @@ impl Row<'_> {
         }
         StepSummary {
             // Last, for the call of a logarithm drives the vectors out of their registers.
-            entropy: means.sums.entropy(),
+            entropy: sums.entropy(),
             covariance: block.covariance.sum(),
-            value: base + means.reward,
+            value: base + mean_reward,
         }
     }
 }

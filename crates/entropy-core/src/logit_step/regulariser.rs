@@ -17,7 +17,8 @@ use crate::input_error::{InputError, check_length, check_reference};
 /// `alpha` is in reward per nat. Derivation: `docs/theory.md#entropy-bonus`; first-order effect on
 /// the entropy: [`predicted_change::entropy_bonus`](crate::predicted_change::entropy_bonus).
 pub fn entropy_bonus(policy: &Categorical, rule: UpdateRule, alpha: f64, eta: f64) -> Vec<f64> {
-    rule.step(policy, &rarity(policy, alpha), eta)
+    let rarity = policy.over_support(|action| -alpha * policy.centred_log_probs()[action]);
+    rule.step(policy, &rarity, eta)
 }
 
 /// Ascent step on `-β KL(π ‖ π_ref)`; shape `[actions]`. With `D = log π - log π_ref`:
@@ -41,7 +42,9 @@ pub fn kl_to_reference(
     beta: f64,
     eta: f64,
 ) -> Result<Vec<f64>, InputError> {
-    let surprise: Vec<f64> = log_ratio(policy, reference)?.iter().map(|d| -beta * d).collect();
+    check_reference(policy, reference)?;
+    let (log_probs, others) = (policy.log_probs(), reference.log_probs());
+    let surprise = policy.over_support(|action| -beta * (log_probs[action] - others[action]));
     Ok(rule.step(policy, &surprise, eta))
 }
 
@@ -64,18 +67,4 @@ pub fn kl_from_reference(
     check_reference(reference, policy)?;
     let step = |(prob, reference): (&f64, &f64)| -eta * beta * (prob - reference);
     Ok(std::iter::zip(policy.probs(), reference.probs()).map(step).collect())
-}
-
-/// `-α (log π + H)` at each possible action: the advantage an entropy bonus amounts to.
-fn rarity(policy: &Categorical, alpha: f64) -> Vec<f64> {
-    policy.over_support(|action| -alpha * policy.centred_log_probs()[action])
-}
-
-/// `log π - log π_ref` at each possible action, 0 elsewhere.
-pub(crate) fn log_ratio(
-    policy: &Categorical,
-    reference: &Categorical,
-) -> Result<Vec<f64>, InputError> {
-    check_reference(policy, reference)?;
-    Ok(policy.over_support(|action| policy.log_probs()[action] - reference.log_probs()[action]))
 }

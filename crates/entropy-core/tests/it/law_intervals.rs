@@ -112,6 +112,7 @@ fn what_cannot_be_foretold_is_named() {
         message(&[0.5, 0.5, 0.2, 0.1], 0.5, 0.95),
         "entropy is 0.5 at all 2 points; a fit needs two different entropies"
     );
+    assert!(message(&entropy, 0.75, f64::NAN).starts_with("`confidence` is NaN; expected"));
     let two = Forecast::from_share(&entropy, &reward, 0.5, 0.95).unwrap();
     assert_eq!((two.fitted, two.final_interval, two.covered), (2, None, None));
     assert!(two.law.interval_a(0.95).unwrap_err().to_string().contains("at least 3 points"));

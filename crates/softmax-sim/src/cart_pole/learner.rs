@@ -111,10 +111,8 @@ impl Learner {
         rng: &mut impl Rng,
     ) -> Result<LossSums, Diverged> {
         let observations = rows(&batch.observations);
-        let (mut gradient, sums) =
-            policy_gradient(&self.policy, observations.clone(), batch, objective, |b| {
-                objective.policy_loss.plan(b, &Aggregation::TokenMean, rng)
-            })?;
+        let (mut gradient, sums, _) =
+            policy_gradient(&self.policy, observations.clone(), batch, objective, rng)?;
         let trace = self.value.forward(observations);
         let mut d_value = trace.output.clone();
         for (value, target) in d_value.iter_mut().zip(&batch.returns) {
@@ -129,15 +127,14 @@ impl Learner {
     }
 }
 
-/// The gradient of the objective with respect to all parameters, with the plan that `plan` makes of the batch; and sums
-/// of the loss.
+/// The gradient of the objective with respect to all parameters, sums of the loss, and its plan.
 fn policy_gradient(
     policy: &Perceptron,
     observations: Array2<f64>,
     batch: &MiniBatch,
     objective: &Objective,
-    plan: impl FnOnce(&TokenBatch<'_>) -> Result<StepPlan, PlanError>,
-) -> Result<(Vec<f64>, LossSums), Diverged> {
+    rng: &mut impl Rng,
+) -> Result<(Vec<f64>, LossSums, StepPlan), Diverged> {
     let trace = policy.forward(observations);
     let policies = distributions(&trace.output)?;
     let taken = std::iter::zip(&policies, &batch.actions);
@@ -146,7 +143,7 @@ fn policy_gradient(
     let lengths = [log_prob.len()];
     let tokens =
         TokenBatch::new(batch.columns(&log_prob), &lengths)?.with(Column::Entropy, &entropy)?;
-    let plan = plan(&tokens)?;
+    let plan = objective.policy_loss.plan(&tokens, &Aggregation::TokenMean, rng)?;
     let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
     let (_, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
     let mut d_logits = Array2::zeros(trace.output.dim());
@@ -158,7 +155,7 @@ fn policy_gradient(
         policy.vjp_log_prob(action, *d_log_prob, row);
         policy.vjp_entropy(*d_entropy, row);
     }
-    Ok((policy.backward(&trace, d_logits), loss.sums))
+    Ok((policy.backward(&trace, d_logits), loss.sums, plan))
 }
 
 /// One distribution per row of logits, `[rows, actions]`.
@@ -237,16 +234,11 @@ mod tests {
             PolicyLoss::KlCov(KlCov::new(0.3, 0.7).unwrap()),
         ] {
             let objective = Objective { policy_loss, entropy_coefficient: 0.05 };
-            let mut plan = None;
             let observations = rows(&batch.observations);
-            let (gradient, sums) =
-                policy_gradient(&learner.policy, observations, &batch, &objective, |tokens| {
-                    let mut rng = stream(1, Purpose::Selection, 0);
-                    let made = policy_loss.plan(tokens, &Aggregation::TokenMean, &mut rng)?;
-                    Ok(plan.insert(made).clone())
-                })
-                .unwrap();
-            let plan = plan.expect("it was made");
+            let mut rng = stream(1, Purpose::Selection, 0);
+            let (gradient, sums, plan) =
+                policy_gradient(&learner.policy, observations, &batch, &objective, &mut rng)
+                    .unwrap();
             assert!(matches!(policy_loss, PolicyLoss::PpoClip(_)) || sums.selected > 0);
             for index in (0..learner.policy.parameters.len()).step_by(13) {
                 let mut moved = learner.policy.clone();

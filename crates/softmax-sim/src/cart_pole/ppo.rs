@@ -2,62 +2,45 @@
 
 use super::evaluation::{Choice, mean_return};
 use super::learner::{Diverged, Learner, MiniBatch, Objective};
-use super::rollout::{Cohort, Rollout};
+use super::rollout::Cohort;
 use super::stream::{Purpose, stream};
+use crate::experiment::error::{ExperimentError, check_bounds, check_learning_rate, check_range};
+use crate::settings::settings;
 use rand::seq::SliceRandom;
 use rl_losses::{Gae, LossSums, PolicyLoss, PpoClip};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Settings of a training run.
-///
-/// The defaults are those usual with this benchmark: 8 environments, 128 steps of each per
-/// iteration, 4 epochs of 4 mini-batches, `γ = 0.99`, `λ = 0.95`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Ppo {
-    /// Loss of the actions, with its own settings.
-    pub policy_loss: PolicyLoss,
-    /// Coefficient of the entropy bonus, reward per nat.
-    pub entropy_coefficient: f64,
-    /// Learning rate of both networks.
-    pub learning_rate: f64,
-    /// Environments stepped side by side.
-    pub environments: usize,
-    /// Steps of each environment between two rounds of learning.
-    pub steps: usize,
-    /// Passes over the steps in one round of learning.
-    pub epochs: usize,
-    /// Optimiser steps in one pass.
-    pub mini_batches: usize,
-    /// Factor `γ` on what is earned one step later.
-    pub discount: f64,
-    /// `λ` of generalised advantage estimation.
-    pub gae_lambda: f64,
-    /// Rounds of collecting and learning.
-    pub iterations: usize,
-    /// Iterations between two evaluations.
-    pub evaluate_every: usize,
-    /// Episodes of an evaluation, for each of the two ways to choose.
-    pub evaluation_episodes: u32,
-}
-
-impl Default for Ppo {
-    fn default() -> Self {
-        Self {
-            policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
-            entropy_coefficient: 0.0,
-            learning_rate: 1e-3,
-            environments: 8,
-            steps: 128,
-            epochs: 4,
-            mini_batches: 4,
-            discount: 0.99,
-            gae_lambda: 0.95,
-            iterations: 100,
-            evaluate_every: 4,
-            evaluation_episodes: 32,
-        }
+settings! {
+    /// Settings of a training run.
+    ///
+    /// The defaults are those usual with this benchmark: 8 environments, 128 steps of each per
+    /// iteration, 4 epochs of 4 mini-batches, `γ = 0.99`, `λ = 0.95`.
+    pub struct Ppo {
+        /// Loss of the actions, with its own settings.
+        pub policy_loss: PolicyLoss = PolicyLoss::PpoClip(PpoClip::DEFAULT);
+        /// Coefficient of the entropy bonus, reward per nat.
+        pub entropy_coefficient: f64 = 0.0;
+        /// Learning rate of both networks.
+        pub learning_rate: f64 = 1e-3;
+        /// Environments stepped side by side.
+        pub environments: usize = 8;
+        /// Steps of each environment between two rounds of learning.
+        pub steps: usize = 128;
+        /// Passes over the steps in one round of learning.
+        pub epochs: usize = 4;
+        /// Optimiser steps in one pass.
+        pub mini_batches: usize = 4;
+        /// Factor `γ` on what is earned one step later.
+        pub discount: f64 = 0.99;
+        /// `λ` of generalised advantage estimation.
+        pub gae_lambda: f64 = 0.95;
+        /// Rounds of collecting and learning.
+        pub iterations: usize = 100;
+        /// Iterations between two evaluations.
+        pub evaluate_every: usize = 4;
+        /// Episodes of an evaluation, for each of the two ways to choose.
+        pub evaluation_episodes: u32 = 32;
     }
 }
 
@@ -65,15 +48,8 @@ impl Default for Ppo {
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum PpoError {
     /// A setting with which there is nothing to run.
-    #[error("`{field}` is {value}, expected {expected}")]
-    Setting {
-        /// Name of the setting.
-        field: &'static str,
-        /// Its value.
-        value: f64,
-        /// Values it may have.
-        expected: &'static str,
-    },
+    #[error(transparent)]
+    Setting(#[from] ExperimentError),
     /// The networks stopped being numbers.
     #[error("after {environment_steps} environment steps {reason}")]
     Diverged {
@@ -116,7 +92,7 @@ impl Ppo {
         self.environments * self.steps
     }
 
-    pub(crate) fn check(&self) -> Result<(), PpoError> {
+    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
         let counts = [
             ("environments", self.environments),
             ("steps", self.steps),
@@ -126,29 +102,19 @@ impl Ppo {
             ("evaluation_episodes", self.evaluation_episodes as usize),
         ];
         for (field, count) in counts {
-            refuse(field, count as f64, "at least 1", count >= 1)?;
+            check_range(field, count as f64, "at least 1", count >= 1)?;
         }
         let batch = self.steps_per_iteration();
         let fits = self.mini_batches <= batch;
-        refuse("mini_batches", self.mini_batches as f64, "at most the steps of a round", fits)?;
-        let positive = self.learning_rate.is_finite() && self.learning_rate > 0.0;
-        refuse("learning_rate", self.learning_rate, "a finite number above 0", positive)?;
-        let bonus = self.entropy_coefficient;
-        refuse("entropy_coefficient", bonus, "a finite number", bonus.is_finite())?;
+        let mini_batches = self.mini_batches as f64;
+        check_range("mini_batches", mini_batches, "at most the steps of a round", fits)?;
+        check_learning_rate(self.learning_rate)?;
+        check_bounds([("entropy_coefficient", self.entropy_coefficient, f64::MIN)])?;
         for (field, value) in [("discount", self.discount), ("gae_lambda", self.gae_lambda)] {
-            refuse(field, value, "within 0..=1", (0.0..=1.0).contains(&value))?;
+            check_range(field, value, "within 0..=1", (0.0..=1.0).contains(&value))?;
         }
         Ok(())
     }
-}
-
-fn refuse(
-    field: &'static str,
-    value: f64,
-    expected: &'static str,
-    holds: bool,
-) -> Result<(), PpoError> {
-    if holds { Ok(()) } else { Err(PpoError::Setting { field, value, expected }) }
 }
 
 /// Trains from scratch and returns the points of the learning curve, the first before any learning.
@@ -193,14 +159,14 @@ impl Run<'_> {
     fn iterate(&mut self, iteration: usize, curve: &mut Vec<Point>) -> Result<(), Diverged> {
         let settings = self.settings;
         let gae = Gae { discount: settings.discount, lambda: settings.gae_lambda, whiten: true };
-        let rollout = self.cohort.collect(&self.learner, settings.steps, gae)?;
+        let (steps, entropy) = self.cohort.collect(&self.learner, settings.steps, gae)?;
         let is_last = iteration == settings.iterations;
         if is_last || iteration.is_multiple_of(settings.evaluate_every) {
-            curve.push(self.point(iteration * settings.steps_per_iteration(), &rollout)?);
+            curve.push(self.point(iteration * settings.steps_per_iteration(), entropy)?);
             self.sums = LossSums::default();
         }
         if !is_last {
-            self.learn(iteration, &rollout.steps)?;
+            self.learn(iteration, &steps)?;
         }
         Ok(())
     }
@@ -225,13 +191,13 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn point(&self, environment_steps: usize, rollout: &Rollout) -> Result<Point, Diverged> {
+    fn point(&self, environment_steps: usize, entropy: f64) -> Result<Point, Diverged> {
         let episodes = self.settings.evaluation_episodes;
         let evaluate = |choice| mean_return(&self.learner, choice, self.seed, episodes);
         let any = self.sums.tokens > 0;
         Ok(Point {
             environment_steps,
-            entropy: rollout.mean_entropy,
+            entropy,
             sampled_return: evaluate(Choice::Sampled)?,
             greedy_return: evaluate(Choice::Greedy)?,
             selected_fraction: if any { self.sums.selected_fraction() } else { 0.0 },

@@ -21,18 +21,6 @@ struct Member {
     actions: ChaCha8Rng,
 }
 
-/// Equally many steps of each environment.
-///
-/// The columns of [`steps`](Self::steps) hold one environment after the other, so that the steps of
-/// an episode are consecutive.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Rollout {
-    /// Observations, actions, log-probabilities, whitened advantages and targets of the critic.
-    pub(super) steps: MiniBatch,
-    /// Exact entropy of the policy in the states seen, mean over the steps, in nats.
-    pub(super) mean_entropy: f64,
-}
-
 /// Consecutive steps of one episode, and the state in which they stopped unless the episode failed there.
 struct Stretch {
     steps: usize,
@@ -62,12 +50,15 @@ impl Cohort {
 
     /// Takes `steps` steps in each environment with actions drawn from the learner's policy;
     /// episodes that ended begin anew.
+    ///
+    /// Returns the steps, with whitened advantages, and the mean of the policy's exact entropy over them, in nats. The columns hold
+    /// one environment after the other, so that the steps of an episode are consecutive.
     pub(super) fn collect(
         &mut self,
         learner: &Learner,
         steps: usize,
         gae: Gae,
-    ) -> Result<Rollout, Diverged> {
+    ) -> Result<(MiniBatch, f64), Diverged> {
         let mut tracks: Vec<Track> = self.members.iter().map(|_| Track::default()).collect();
         for _ in 0..steps {
             let states = self.members.iter().map(|member| member.episode.state());
@@ -80,7 +71,7 @@ impl Cohort {
         for (member, track) in self.members.iter().zip(&mut tracks) {
             track.cut(Some(member.episode.state()));
         }
-        Rollout::of(tracks, learner, gae)
+        together(tracks, learner, gae)
     }
 }
 
@@ -110,27 +101,26 @@ impl Track {
     }
 }
 
-impl Rollout {
-    fn of(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<Self, Diverged> {
-        let (mut steps, mut stretches) = (MiniBatch::default(), Vec::new());
-        let mut entropy = 0.0;
-        for track in tracks {
-            steps.observations.extend(track.observations);
-            steps.actions.extend(track.actions);
-            steps.old_log_prob.extend(track.log_prob);
-            stretches.extend(track.stretches);
-            entropy += track.entropy;
-        }
-        let values = learner.values(&steps.observations);
-        let end_values = end_values(learner, &stretches);
-        let lengths: Vec<usize> = stretches.iter().map(|stretch| stretch.steps).collect();
-        let rewards = vec![1.0; values.len()];
-        let credit = generalised_advantages(&rewards, &values, Some(&end_values), &lengths, gae)?;
-        steps.advantage = whitened(&credit.advantages);
-        steps.returns = credit.returns;
-        let mean_entropy = entropy / steps.actions.len() as f64;
-        Ok(Self { steps, mean_entropy })
+/// The steps of all tracks with their advantages and targets, and the mean entropy over them.
+fn together(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<(MiniBatch, f64), Diverged> {
+    let (mut steps, mut stretches) = (MiniBatch::default(), Vec::new());
+    let mut entropy = 0.0;
+    for track in tracks {
+        steps.observations.extend(track.observations);
+        steps.actions.extend(track.actions);
+        steps.old_log_prob.extend(track.log_prob);
+        stretches.extend(track.stretches);
+        entropy += track.entropy;
     }
+    let values = learner.values(&steps.observations);
+    let end_values = end_values(learner, &stretches);
+    let lengths: Vec<usize> = stretches.iter().map(|stretch| stretch.steps).collect();
+    let rewards = vec![1.0; values.len()];
+    let credit = generalised_advantages(&rewards, &values, Some(&end_values), &lengths, gae)?;
+    steps.advantage = whitened(&credit.advantages);
+    steps.returns = credit.returns;
+    let mean_entropy = entropy / steps.actions.len() as f64;
+    Ok((steps, mean_entropy))
 }
 
 /// The critic's value of the state in which each stretch stopped; 0 if the episode failed there.
@@ -163,19 +153,19 @@ mod tests {
     fn a_rollout_goes_on_where_the_last_one_stopped() {
         let learner = Learner::new(4);
         let mut halves = Cohort::new(9, 3);
-        let first = halves.collect(&learner, 20, GAE).unwrap();
-        let second = halves.collect(&learner, 20, GAE).unwrap();
-        let together = Cohort::new(9, 3).collect(&learner, 40, GAE).unwrap();
+        let (first, _) = halves.collect(&learner, 20, GAE).unwrap();
+        let (second, _) = halves.collect(&learner, 20, GAE).unwrap();
+        let (together, _) = Cohort::new(9, 3).collect(&learner, 40, GAE).unwrap();
         for environment in 0..3 {
-            let observations = |rollout: &Rollout, steps: usize| {
-                rollout.steps.observations[environment * steps..][..steps].to_vec()
+            let observations = |batch: &MiniBatch, steps: usize| {
+                batch.observations[environment * steps..][..steps].to_vec()
             };
             assert_eq!(
                 [observations(&first, 20), observations(&second, 20)].concat(),
                 observations(&together, 40)
             );
         }
-        let restarted = together.steps.observations[1..40].iter().any(is_start);
+        let restarted = together.observations[1..40].iter().any(is_start);
         assert!(restarted, "a policy at random falls within 40 steps");
     }
 
@@ -193,13 +183,13 @@ mod tests {
     #[test]
     fn targets_of_a_failure_are_discounted_rewards_where_the_critic_is_not_asked() {
         let gae = Gae { lambda: 1.0, ..GAE };
-        let rollout = Cohort::new(1, 1).collect(&Learner::new(1), 60, gae).unwrap();
-        let after = rollout.steps.observations[1..].iter().position(is_start);
-        let steps = 1 + after.expect("a policy at random falls within 60 steps");
-        for step in 0..steps {
-            let left = i32::try_from(steps - step).expect("below 60");
+        let (steps, _) = Cohort::new(1, 1).collect(&Learner::new(1), 60, gae).unwrap();
+        let after = steps.observations[1..].iter().position(is_start);
+        let length = 1 + after.expect("a policy at random falls within 60 steps");
+        for step in 0..length {
+            let left = i32::try_from(length - step).expect("below 60");
             let expected = (1.0 - 0.99f64.powi(left)) / 0.01;
-            assert!((rollout.steps.returns[step] - expected).abs() < 1e-12);
+            assert!((steps.returns[step] - expected).abs() < 1e-12);
         }
     }
 }

@@ -11,7 +11,6 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 use softmax_sim::entropy_change::Rule;
 use std::io::Write;
-use std::str::FromStr;
 use std::time::Instant;
 
 pub(crate) const HELP: &str = r#"Output, one JSON object:
@@ -34,8 +33,8 @@ Examples:
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Sizes, each as states x actions, separated by commas
-    #[arg(long, value_delimiter = ',', default_value = "1x100,1000x100,1000x10000")]
-    sizes: Vec<Size>,
+    #[arg(long, value_parser = size, value_delimiter = ',', default_value = "1x100,1000x100,1000x10000")]
+    sizes: Vec<(usize, usize)>,
     /// Update rules: pg is policy gradient, npg natural policy gradient
     #[arg(long, value_enum, value_delimiter = ',', default_value = "pg,npg")]
     rules: Vec<Rule>,
@@ -50,22 +49,13 @@ pub(crate) struct Args {
     seconds: f64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Size {
-    states: usize,
-    actions: usize,
-}
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('x').and_then(|(states, actions)| {
-            Some(Self { states: states.parse().ok()?, actions: actions.parse().ok()? })
-        });
-        let positive = numbers.filter(|size| size.states > 0 && size.actions > 0);
-        positive.ok_or_else(|| "expected states x actions, both positive: 1000x100".to_owned())
-    }
+/// Numbers of states and actions.
+fn size(text: &str) -> Result<(usize, usize), String> {
+    let numbers = text
+        .split_once('x')
+        .and_then(|(states, actions)| states.parse().ok().zip(actions.parse().ok()));
+    let positive = numbers.filter(|(states, actions)| *states > 0 && *actions > 0);
+    positive.ok_or_else(|| "expected states x actions, both positive: 1000x100".to_owned())
 }
 
 /// The names are those of the Python peers.
@@ -99,13 +89,13 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     Ok(true)
 }
 
-fn measure(args: &Args, size: Size, rule: Rule) -> Measurement {
-    let shape = (size.states, size.actions);
+fn measure(args: &Args, (states, actions): (usize, usize), rule: Rule) -> Measurement {
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let logits: Array2<f64> = Array2::random_using(shape, StandardNormal, &mut rng) * 0.5;
-    let rewards = Array2::random_using(shape, StandardUniform, &mut rng);
+    let logits: Array2<f64> =
+        Array2::random_using((states, actions), StandardNormal, &mut rng) * 0.5;
+    let rewards = Array2::random_using((states, actions), StandardUniform, &mut rng);
     let mut table = PolicyTable::new(&logits, &rewards);
-    let elements = size.states * size.actions;
+    let elements = states * actions;
     let steps_per_call = args.steps_per_call.map_or_else(|| by_size(elements), |n| n as usize);
     let mut call = || {
         let start = Instant::now();
@@ -121,8 +111,8 @@ fn measure(args: &Args, size: Size, rule: Rule) -> Measurement {
     seconds.sort_by(f64::total_cmp);
     let median = seconds[seconds.len() / 2];
     Measurement {
-        states: size.states,
-        actions: size.actions,
+        states,
+        actions,
         alg: rule,
         dtype: "f64",
         threads: args.threads,
@@ -149,9 +139,9 @@ mod tests {
 
     #[test]
     fn sizes_are_states_by_actions() {
-        assert_eq!("1000x100".parse(), Ok(Size { states: 1000, actions: 100 }));
+        assert_eq!(size("1000x100"), Ok((1000, 100)));
         for bad in ["", "7", "x", "0x3", "3x0", "3x-1", "3x4x5"] {
-            assert!(bad.parse::<Size>().is_err(), "{bad}");
+            assert!(size(bad).is_err(), "{bad}");
         }
     }
 }

@@ -76,13 +76,35 @@ impl Environment {
         Ok(Self { training, validation, start })
     }
 
-    /// Questions to train on and `held_out` behind them, drawn by `questions(first prompt, shape)`; training starts at the
-    /// prior.
-    fn with_held_out(
+    /// Questions over `count` features to train on, as many as `shape` says, and `held_out` behind them; training starts at the
+    /// prior. `state` appends a state's prior logits and features, and the logits that its one right action is drawn from.
+    fn log_linear(
+        seed: u64,
         shape: Shape,
         held_out: usize,
-        questions: impl Fn(usize, Shape) -> Questions,
+        count: usize,
+        state: impl Fn(&mut ChaCha8Rng, &mut Features, &mut Vec<f64>),
     ) -> Self {
+        let questions = |first: usize, shape: Shape| {
+            let mut features = Features {
+                prior: Vec::with_capacity(shape.table()),
+                values: Vec::with_capacity(shape.table() * count),
+                count,
+            };
+            let mut quality = vec![0.0; shape.table()];
+            let mut logits = Vec::with_capacity(shape.actions);
+            for prompt in first..first + shape.prompts {
+                let mut rng = prompt_rng(seed, prompt);
+                for _ in 0..shape.positions {
+                    let begin = features.prior.len();
+                    logits.clear();
+                    state(&mut rng, &mut features, &mut logits);
+                    quality[begin + draw_action(&logits, &mut rng)] = 1.0;
+                }
+            }
+            let questions = Questions::new(shape, quality, Parameters::Weights(features));
+            questions.expect("tables of the shape, qualities of 0 and 1")
+        };
         let training = questions(0, shape);
         let validation = questions(shape.prompts, Shape { prompts: held_out, ..shape });
         let mut start = vec![0.0; training.parameter_count()];
@@ -172,35 +194,6 @@ fn prompt_rng(seed: u64, prompt: usize) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(prompt as u64);
     rng
-}
-
-/// The questions of prompts `first..` over `count` features, as many as `shape` says. `state` appends a state's prior logits
-/// and features, and the logits that its one right action is drawn from.
-fn log_linear(
-    seed: u64,
-    first: usize,
-    shape: Shape,
-    count: usize,
-    state: impl Fn(&mut ChaCha8Rng, &mut Features, &mut Vec<f64>),
-) -> Questions {
-    let mut features = Features {
-        prior: Vec::with_capacity(shape.table()),
-        values: Vec::with_capacity(shape.table() * count),
-        count,
-    };
-    let mut quality = vec![0.0; shape.table()];
-    let mut logits = Vec::with_capacity(shape.actions);
-    for prompt in first..first + shape.prompts {
-        let mut rng = prompt_rng(seed, prompt);
-        for _ in 0..shape.positions {
-            let begin = features.prior.len();
-            logits.clear();
-            state(&mut rng, &mut features, &mut logits);
-            quality[begin + draw_action(&logits, &mut rng)] = 1.0;
-        }
-    }
-    let questions = Questions::new(shape, quality, Parameters::Weights(features));
-    questions.expect("tables of the shape, qualities of 0 and 1")
 }
 
 fn normal(rng: &mut impl Rng) -> f64 {

@@ -1,43 +1,36 @@
 //! A few weights of features shared by all prompts, examined on prompts not trained on.
 
-use super::{Environment, Questions, Shape, log_linear, normal, prompt_rng};
-use serde::{Deserialize, Serialize};
+use super::{Environment, Features, Shape, normal, prompt_rng};
+use crate::settings::settings;
+use rand_chacha::ChaCha8Rng;
 
-/// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
-///
-/// Prior logits are `z_0 = e^{μ + d N} · N(0, 1)`, features `ψ ~ N(0, 1/n)`; the right token is drawn
-/// from `softmax(1.5 z_0 + ψ·θ*)` with a hidden `θ*` of length `½ √n`. Training starts at `β = 1`,
-/// `θ = 0`, so there is something to learn that transfers.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SharedSetting {
-    /// Prompts trained on.
-    pub prompts: usize,
-    /// Tokens of a response.
-    pub positions: usize,
-    /// Actions for each token.
-    pub actions: usize,
-    /// Prompts examined on.
-    pub validation_prompts: usize,
-    /// `n`: number of features.
-    pub features: usize,
-    /// `μ`: logarithm of the prior's scale in the median state.
-    pub prior_log_scale: f64,
-    /// `d`: by how much it differs between states.
-    pub prior_spread: f64,
+settings! {
+    /// A log-linear policy `z = β z_0 + ψ·θ` over tokens, with exactly one right token in each state.
+    ///
+    /// Prior logits are `z_0 = e^{μ + d N} · N(0, 1)`, features `ψ ~ N(0, 1/n)`; the right token is drawn
+    /// from `softmax(1.5 z_0 + ψ·θ*)` with a hidden `θ*` of length `½ √n`. Training starts at `β = 1`,
+    /// `θ = 0`, so there is something to learn that transfers.
+    pub struct SharedSetting {
+        /// Prompts trained on.
+        pub prompts: usize = 2048;
+        /// Tokens of a response.
+        pub positions: usize = 4;
+        /// Actions for each token.
+        pub actions: usize = 8;
+        /// Prompts examined on.
+        pub validation_prompts: usize = 4096;
+        /// `n`: number of features.
+        pub features: usize = 16;
+        /// `μ`: logarithm of the prior's scale in the median state.
+        pub prior_log_scale: f64 = 1.4;
+        /// `d`: by how much it differs between states.
+        pub prior_spread: f64 = 0.8;
+    }
 }
 
 impl SharedSetting {
     /// The held-out law (L2): 2048 prompts, 4096 to be examined on, four tokens of eight actions.
-    pub const HELD_OUT: Self = Self {
-        prompts: 2048,
-        positions: 4,
-        actions: 8,
-        validation_prompts: 4096,
-        features: 16,
-        prior_log_scale: 1.4,
-        prior_spread: 0.8,
-    };
+    pub const HELD_OUT: Self = Self::DEFAULT;
 
     /// Draws the environment number `seed`.
     pub fn draw(&self, seed: u64) -> Environment {
@@ -51,19 +44,13 @@ impl SharedSetting {
         }
         let Self { prompts, positions, actions, .. } = *self;
         let shape = Shape { prompts, positions, actions };
-        Environment::with_held_out(shape, self.validation_prompts, |first, shape| {
-            self.questions(seed, first, shape, &hidden)
-        })
-    }
-
-    fn questions(&self, seed: u64, first: usize, shape: Shape, hidden: &[f64]) -> Questions {
         let deviation = 1.0 / (self.features as f64).sqrt();
-        log_linear(seed, first, shape, self.features, |rng, features, logits| {
+        let state = |rng: &mut ChaCha8Rng, features: &mut Features, logits: &mut Vec<f64>| {
             let scale = (self.prior_log_scale + self.prior_spread * normal(rng)).exp();
-            for _ in 0..shape.actions {
+            for _ in 0..actions {
                 let prior_logit = scale * normal(rng);
                 let mut logit = 1.5 * prior_logit;
-                for weight in hidden {
+                for weight in &hidden {
                     let value = deviation * normal(rng);
                     logit += value * weight;
                     features.values.push(value);
@@ -71,12 +58,7 @@ impl SharedSetting {
                 features.prior.push(prior_logit);
                 logits.push(logit);
             }
-        })
-    }
-}
-
-impl Default for SharedSetting {
-    fn default() -> Self {
-        Self::HELD_OUT
+        };
+        Environment::log_linear(seed, shape, self.validation_prompts, self.features, state)
     }
 }

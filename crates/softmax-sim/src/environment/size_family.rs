@@ -1,32 +1,33 @@
 //! Models of growing size: each sees more of the features that decide what is right.
 
-use super::{Environment, Questions, Shape, log_linear, normal};
-use serde::{Deserialize, Serialize};
+use super::{Environment, Features, Shape, normal};
+use crate::settings::settings;
+use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
 
-/// A log-linear model that sees `visible` of the features of its world.
-///
-/// The true logit of an action is `u = 3 f·w` with `f ~ N(0, 1)` and `w_j ∝ j^{-decay}` of length 1;
-/// the right token is drawn from `softmax(u)`. A model of `m` features has the prior of one who has
-/// learnt all that these can tell, `z_0 = u_m / √(1 + 3 Var(u - u_m) / π²)` (the logistic's way of
-/// averaging over the rest), and trains `β z_0 + 0.3 f·θ` over its first features, 16 at most.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SizeSetting {
-    /// Prompts trained on.
-    pub prompts: usize,
-    /// Tokens of a response.
-    pub positions: usize,
-    /// Actions for each token.
-    pub actions: usize,
-    /// Prompts examined on.
-    pub validation_prompts: usize,
-    /// Features of the world.
-    pub features: usize,
-    /// `m`: features the model sees, the most telling first.
-    pub visible: usize,
-    /// How fast features lose their importance.
-    pub decay: f64,
+settings! {
+    /// A log-linear model that sees `visible` of the features of its world.
+    ///
+    /// The true logit of an action is `u = 3 f·w` with `f ~ N(0, 1)` and `w_j ∝ j^{-decay}` of length 1;
+    /// the right token is drawn from `softmax(u)`. A model of `m` features has the prior of one who has
+    /// learnt all that these can tell, `z_0 = u_m / √(1 + 3 Var(u - u_m) / π²)` (the logistic's way of
+    /// averaging over the rest), and trains `β z_0 + 0.3 f·θ` over its first features, 16 at most.
+    pub struct SizeSetting {
+        /// Prompts trained on.
+        pub prompts: usize = 1024;
+        /// Tokens of a response.
+        pub positions: usize = 2;
+        /// Actions for each token.
+        pub actions: usize = 8;
+        /// Prompts examined on.
+        pub validation_prompts: usize = 2048;
+        /// Features of the world.
+        pub features: usize = 64;
+        /// `m`: features the model sees, the most telling first.
+        pub visible: usize = 16;
+        /// How fast features lose their importance.
+        pub decay: f64 = 0.7;
+    }
 }
 
 /// Most features whose weights are trained.
@@ -38,40 +39,19 @@ impl SizeSetting {
     /// A model of `visible` features of 64: 1024 prompts, 2048 to be examined on, two tokens of
     /// eight actions.
     pub const fn of(visible: usize) -> Self {
-        Self {
-            prompts: 1024,
-            positions: 2,
-            actions: 8,
-            validation_prompts: 2048,
-            features: 64,
-            visible,
-            decay: 0.7,
-        }
+        Self { visible, ..Self::DEFAULT }
     }
 
     /// Draws the environment number `seed`; models of all sizes meet the same questions.
     pub fn draw(&self, seed: u64) -> Environment {
         let Self { prompts, positions, actions, .. } = *self;
         let shape = Shape { prompts, positions, actions };
-        Environment::with_held_out(shape, self.validation_prompts, |first, shape| {
-            self.questions(seed, first, shape)
-        })
-    }
-
-    /// Weights of the true logit, of length 3.
-    fn weights(&self) -> Vec<f64> {
-        let raw: Vec<f64> = (1..=self.features).map(|j| (j as f64).powf(-self.decay)).collect();
-        let length = raw.iter().map(|w| w * w).sum::<f64>().sqrt();
-        raw.iter().map(|w| TRUE_SCALE * w / length).collect()
-    }
-
-    fn questions(&self, seed: u64, first: usize, shape: Shape) -> Questions {
         let weights = self.weights();
         let unseen: f64 = weights[self.visible..].iter().map(|w| w * w).sum();
         let confidence = (1.0 + 3.0 * unseen / (PI * PI)).sqrt().recip();
         let trained = self.visible.min(LARGEST_TRAINED);
-        log_linear(seed, first, shape, trained, |rng, features, logits| {
-            for _ in 0..shape.actions {
+        let state = |rng: &mut ChaCha8Rng, features: &mut Features, logits: &mut Vec<f64>| {
+            for _ in 0..actions {
                 let (mut known, mut all) = (0.0, 0.0);
                 for (index, weight) in weights.iter().enumerate() {
                     let feature = normal(rng);
@@ -86,12 +66,14 @@ impl SizeSetting {
                 features.prior.push(confidence * known);
                 logits.push(all);
             }
-        })
+        };
+        Environment::log_linear(seed, shape, self.validation_prompts, trained, state)
     }
-}
 
-impl Default for SizeSetting {
-    fn default() -> Self {
-        Self::of(16)
+    /// Weights of the true logit, of length 3.
+    fn weights(&self) -> Vec<f64> {
+        let raw: Vec<f64> = (1..=self.features).map(|j| (j as f64).powf(-self.decay)).collect();
+        let length = raw.iter().map(|w| w * w).sum::<f64>().sqrt();
+        raw.iter().map(|w| TRUE_SCALE * w / length).collect()
     }
 }

@@ -1,46 +1,38 @@
 //! Free logits per state, with a prior that knows a little about what is right.
 
 use super::{Environment, Parameters, Questions, Shape, normal, prompt_rng};
-use serde::{Deserialize, Serialize};
+use crate::settings::settings;
 
-/// A tabular policy over tokens with a pretrained-like prior; with one position, a set of bandits.
-///
-/// A state's prior logits are `z_0 = s e^{d N} · N(0, 1)`, one scale per state; the latent merit of
-/// an action is `u = κ z_0 + N(0, 1)`, its quality `e^{-c (max u - u)}`. So the best action of a
-/// state is always right, and the prior leans towards it for `κ > 0`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct TabularSetting {
-    /// Prompts.
-    pub prompts: usize,
-    /// Tokens of a response.
-    pub positions: usize,
-    /// Actions for each token.
-    pub actions: usize,
-    /// `s`: how peaked the prior is in the median state.
-    pub prior_scale: f64,
-    /// `d`: by how much peakedness differs between states, in nats of its logarithm.
-    pub prior_spread: f64,
-    /// `κ`: what the prior knows about merit; below 0 it misleads.
-    pub prior_merit: f64,
-    /// `c`: how much a token that is not the best costs.
-    pub strictness: f64,
+settings! {
+    /// A tabular policy over tokens with a pretrained-like prior; with one position, a set of bandits.
+    ///
+    /// A state's prior logits are `z_0 = s e^{d N} · N(0, 1)`, one scale per state; the latent merit of
+    /// an action is `u = κ z_0 + N(0, 1)`, its quality `e^{-c (max u - u)}`. So the best action of a
+    /// state is always right, and the prior leans towards it for `κ > 0`.
+    pub struct TabularSetting {
+        /// Prompts.
+        pub prompts: usize = 256;
+        /// Tokens of a response.
+        pub positions: usize = 8;
+        /// Actions for each token.
+        pub actions: usize = 8;
+        /// `s`: how peaked the prior is in the median state.
+        pub prior_scale: f64 = 2.0;
+        /// `d`: by how much peakedness differs between states, in nats of its logarithm.
+        pub prior_spread: f64 = 0.5;
+        /// `κ`: what the prior knows about merit; below 0 it misleads.
+        pub prior_merit: f64 = 0.3;
+        /// `c`: how much a token that is not the best costs.
+        pub strictness: f64 = 0.3;
+    }
 }
 
 impl TabularSetting {
     /// The bandits of the law (L1): 1024 prompts, one token, eight actions.
-    pub const LAW: Self = Self {
-        prompts: 1024,
-        positions: 1,
-        actions: 8,
-        prior_scale: 2.0,
-        prior_spread: 0.5,
-        prior_merit: 0.3,
-        strictness: 1.5,
-    };
+    pub const LAW: Self = Self { prompts: 1024, positions: 1, strictness: 1.5, ..Self::DEFAULT };
 
     /// The token world of entropy control (C1 and C2): 256 prompts, eight tokens of eight actions.
-    pub const CONTROL: Self = Self { prompts: 256, positions: 8, strictness: 0.3, ..Self::LAW };
+    pub const CONTROL: Self = Self::DEFAULT;
 
     /// Draws the environment number `seed`.
     ///
@@ -69,11 +61,5 @@ impl TabularSetting {
         let training = Questions::new(shape, quality, Parameters::Logits);
         let training = training.expect("tables of the shape, qualities up to 1");
         Environment { training, validation: None, start: logits }
-    }
-}
-
-impl Default for TabularSetting {
-    fn default() -> Self {
-        Self::CONTROL
     }
 }

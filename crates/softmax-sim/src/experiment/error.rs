@@ -56,25 +56,36 @@ pub enum ExperimentError {
     },
 }
 
+/// Checks a number: `holds` if it has one of the values `expected`.
+pub(crate) fn check_range(
+    field: &'static str,
+    value: f64,
+    expected: impl Into<String>,
+    holds: bool,
+) -> Result<(), ExperimentError> {
+    let expected = expected.into();
+    if holds { Ok(()) } else { Err(ExperimentError::Range { field, value, expected }) }
+}
+
 /// Checks numbers, each with its name and the least it may be, `f64::MIN` if any will do.
 pub(crate) fn check_bounds(
     bounds: impl IntoIterator<Item = (&'static str, f64, f64)>,
 ) -> Result<(), ExperimentError> {
     for (field, value, least) in bounds {
-        if !(value.is_finite() && value >= least) {
-            let bound =
-                if least > f64::MIN { format!(" of at least {least}") } else { String::new() };
-            let expected = format!("a finite number{bound}");
-            return Err(ExperimentError::Range { field, value, expected });
-        }
+        let bound = if least > f64::MIN { format!(" of at least {least}") } else { String::new() };
+        let expected = format!("a finite number{bound}");
+        check_range(field, value, expected, value.is_finite() && value >= least)?;
     }
     Ok(())
 }
 
+/// Checks a learning rate.
+pub(crate) fn check_learning_rate(value: f64) -> Result<(), ExperimentError> {
+    let holds = value.is_finite() && value > 0.0;
+    check_range("learning_rate", value, "a finite number above 0", holds)
+}
+
 /// Checks a share, which lies in `0..=1`.
 pub(crate) fn check_share(field: &'static str, value: f64) -> Result<(), ExperimentError> {
-    if (0.0..=1.0).contains(&value) {
-        return Ok(());
-    }
-    Err(ExperimentError::Range { field, value, expected: "0 to 1".into() })
+    check_range(field, value, "0 to 1", (0.0..=1.0).contains(&value))
 }

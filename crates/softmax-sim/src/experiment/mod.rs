@@ -8,12 +8,12 @@ pub use error::ExperimentError;
 pub use policy::{Network, States};
 pub use world::World;
 
-use crate::environment::{Environment, TabularSetting, remembering};
+use crate::environment::{Environment, remembering};
 use crate::training::{Method, Schedule};
 use serde::{Deserialize, Serialize};
 
 /// A method on an environment, for [`train`](crate::training::train).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Experiment {
     /// The environment.
@@ -27,18 +27,6 @@ pub struct Experiment {
     pub method: Method,
     /// Rollouts, mini-batches, learning rate.
     pub schedule: Schedule,
-}
-
-impl Default for Experiment {
-    fn default() -> Self {
-        Self {
-            environment: World::Tabular(TabularSetting::CONTROL),
-            states: States::default(),
-            network: None,
-            method: Method::default(),
-            schedule: Schedule::default(),
-        }
-    }
 }
 
 impl Experiment {

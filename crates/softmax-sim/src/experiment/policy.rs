@@ -2,6 +2,7 @@
 
 use super::error::{ExperimentError, check_bounds, check_share};
 use crate::environment::states::count;
+use crate::settings::settings;
 use serde::{Deserialize, Serialize};
 
 /// Most states of a prompt.
@@ -17,19 +18,14 @@ pub struct States {
     pub noise: f64,
 }
 
-/// A policy by a network of one hidden layer over features of each action, in place of the environment's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Network {
-    /// Units of the hidden layer.
-    pub hidden: usize,
-    /// Random features of each action, where the environment has none.
-    pub features: usize,
-}
-
-impl Default for Network {
-    fn default() -> Self {
-        Self { hidden: 32, features: 16 }
+settings! {
+    /// A policy by a network of one hidden layer over features of each action, in place of the environment's.
+    #[derive(Eq)]
+    pub struct Network {
+        /// Units of the hidden layer.
+        pub hidden: usize = 32;
+        /// Random features of each action, where the environment has none.
+        pub features: usize = 16;
     }
 }
 

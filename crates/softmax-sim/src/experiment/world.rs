@@ -18,6 +18,12 @@ pub enum World {
     Size(SizeSetting),
 }
 
+impl Default for World {
+    fn default() -> Self {
+        Self::Tabular(TabularSetting::CONTROL)
+    }
+}
+
 impl World {
     /// Draws the environment number `seed`.
     pub fn draw(&self, seed: u64) -> Environment {

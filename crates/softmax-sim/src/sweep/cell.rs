@@ -1,7 +1,7 @@
 //! The run of a cell, and its figures.
 
 use crate::cart_pole::{self, Ppo, solved_after};
-use crate::experiment::Experiment;
+use crate::experiment::{Experiment, ExperimentError};
 use crate::training::train;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -40,10 +40,10 @@ pub enum CellSettings {
 }
 
 impl CellSettings {
-    pub(super) fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), ExperimentError> {
         match self {
-            Self::Training(experiment) => experiment.check().map_err(|error| error.to_string()),
-            Self::CartPole(ppo) => ppo.check().map_err(|error| error.to_string()),
+            Self::Training(experiment) => experiment.check(),
+            Self::CartPole(ppo) => ppo.check(),
         }
     }
 

@@ -4,7 +4,7 @@ use super::cell::{CellResult, CellSettings};
 use messages::plain_words;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fmt::{self, Display, Write as _};
+use std::fmt::{self, Display};
 use thiserror::Error;
 use toml::{Table, Value};
 
@@ -213,21 +213,17 @@ fn choices(grid: &Grid) -> Vec<BTreeMap<String, Value>> {
 /// The settings with the choices put in their places.
 fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table, PlanError> {
     for (key, value) in choices {
-        let mut parts: Vec<&str> = key.split('.').collect();
-        let last = parts.pop().expect("a split has a part");
+        let parts: Vec<&str> = key.split('.').collect();
+        let (last, outer) = parts.split_last().expect("a split has a part");
         let mut place = &mut settings;
-        let mut through = String::new();
-        for part in parts {
-            let _ = write!(through, "{}{part}", if through.is_empty() { "" } else { "." });
-            let inner = place.entry(part).or_insert_with(|| Value::Table(Table::new()));
-            let type_name = inner.type_str();
-            place = inner.as_table_mut().ok_or_else(|| PlanError::NoTable {
-                key: key.clone(),
-                through: through.clone(),
-                kind: with_article(type_name),
-            })?;
+        for (depth, part) in outer.iter().enumerate() {
+            let inner = place.entry(*part).or_insert_with(|| Value::Table(Table::new()));
+            let kind = with_article(inner.type_str());
+            let through = parts[..=depth].join(".");
+            let no_table = PlanError::NoTable { key: key.clone(), through, kind };
+            place = inner.as_table_mut().ok_or(no_table)?;
         }
-        place.insert(last.to_owned(), value.clone());
+        place.insert((*last).to_owned(), value.clone());
     }
     Ok(settings)
 }
@@ -237,7 +233,7 @@ fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result
     let settings: CellSettings = settings.try_into().map_err(|error: toml::de::Error| {
         refused(plain_words(&error.to_string().trim_end().replace('\n', " ")))
     })?;
-    settings.check().map_err(refused)?;
+    settings.check().map_err(|error| refused(error.to_string()))?;
     // As the settings were understood, defaults included: another default is another run.
     let canonical =
         serde_json::to_vec(&(&settings, seed)).map_err(|error| refused(error.to_string()))?;

@@ -186,35 +186,42 @@ mod tests {
         }
     }
 
+    /// Without its variable, the step follows from the others.
     #[test]
     fn tasks_of_a_job_array_are_shards() {
         assert_eq!(array([""; 5]), Ok(None));
-        assert_eq!(array(["0", "0", "7", "8", "1"]), Ok(Some(Shard { index: 1, count: 8 })));
-        assert_eq!(array(["9", "1", "13", "4", "4"]), Ok(Some(Shard { index: 3, count: 4 })));
-        assert_eq!(array(["5", "5", "5", "1", "1"]), Ok(Some(Shard::WHOLE)));
-    }
-
-    #[test]
-    fn the_step_follows_from_the_other_variables() {
-        assert_eq!(array(["2", "1", "8", "8", ""]), Ok(Some(Shard { index: 2, count: 8 })));
-        assert_eq!(array(["9", "1", "13", "4", ""]), Ok(Some(Shard { index: 3, count: 4 })));
-        assert_eq!(array(["5", "5", "5", "1", ""]), Ok(Some(Shard::WHOLE)));
-        assert!(array(["5", "0", "9", "3", ""]).is_err());
+        for (variables, index, count) in [
+            (["0", "0", "7", "8", "1"], 1, 8),
+            (["2", "1", "8", "8", ""], 2, 8),
+            (["9", "1", "13", "4", "4"], 3, 4),
+            (["9", "1", "13", "4", ""], 3, 4),
+            (["5", "5", "5", "1", "1"], 1, 1),
+            (["5", "5", "5", "1", ""], 1, 1),
+        ] {
+            assert_eq!(array(variables), Ok(Some(Shard { index, count })), "{variables:?}");
+        }
     }
 
     #[test]
     fn variables_that_make_no_array_are_refused() {
-        let message = |values| array(values).unwrap_err().to_string();
-        let half = message(["3", "", "7", "8", "1"]);
-        assert!(
-            half.starts_with("SLURM_ARRAY_TASK_MIN is not set although SLURM_ARRAY_TASK_ID is")
-        );
-        assert!(message(["", "0", "7", "8", "1"]).starts_with("SLURM_ARRAY_TASK_ID is not set"));
-        let word = message(["three", "0", "7", "8", "1"]);
-        assert_eq!(word, "SLURM_ARRAY_TASK_ID is `three`, expected a whole number");
-        // --array=0,5,9 tells Slurm's tasks a count of 3 and a step of 1.
-        assert!(message(["5", "0", "9", "3", "1"]).starts_with("the job array has 3 tasks, but"));
-        assert!(message(["3", "1", "13", "4", "4"]).starts_with("SLURM_ARRAY_TASK_ID is 3"));
-        assert!(message(["3", "1", "13", "4", "0"]).starts_with("the job array has 4 tasks"));
+        for (variables, message) in [
+            (
+                ["3", "", "7", "8", "1"],
+                "SLURM_ARRAY_TASK_MIN is not set although SLURM_ARRAY_TASK_ID",
+            ),
+            (["", "0", "7", "8", "1"], "SLURM_ARRAY_TASK_ID is not set"),
+            (
+                ["three", "0", "7", "8", "1"],
+                "SLURM_ARRAY_TASK_ID is `three`, expected a whole number",
+            ),
+            // --array=0,5,9 tells Slurm's tasks a count of 3 and a step of 1.
+            (["5", "0", "9", "3", "1"], "the job array has 3 tasks, but"),
+            (["5", "0", "9", "3", ""], "the job array has 3 tasks, but"),
+            (["3", "1", "13", "4", "4"], "SLURM_ARRAY_TASK_ID is 3"),
+            (["3", "1", "13", "4", "0"], "the job array has 4 tasks"),
+        ] {
+            let error = array(variables).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{variables:?}: {error}");
+        }
     }
 }

@@ -55,27 +55,6 @@ mod tests {
     use super::*;
     use crate::environment::{Parameters, Shape};
 
-    /// Two tokens, three samples, two of them right. At λ = 1 the return of every token is the reward of its response.
-    #[test]
-    fn values_go_half_way_to_the_mean_return() {
-        let shape = Shape { prompts: 1, positions: 2, actions: 2 };
-        let questions = Questions::new(shape, vec![0.5; 4], Parameters::Logits).unwrap();
-        let mut critic = Critic::new(&questions);
-        let rollout = Rollout {
-            prompts: vec![0],
-            actions: vec![0; 6],
-            states: [0, 1].repeat(3),
-            rewards: vec![1.0, 0.0, 1.0],
-            ..Rollout::default()
-        };
-        let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
-        assert_eq!(critic.judge(&questions, &rollout, None, gae, 0.5), [0.0; 6]);
-        for value in critic.judge(&questions, &rollout, None, gae, 0.5) {
-            assert!((value - 1.0 / 3.0).abs() < 1e-15, "{value}");
-        }
-        assert!((critic.values[1] - 0.5).abs() < 1e-15, "{:?}", critic.values);
-    }
-
     /// A rollout of the second prompt, then the first, with rewards of the tokens. Returns are sums from the token on.
     #[test]
     fn values_are_those_of_the_prompts_and_learn_from_the_rewards_of_tokens() {

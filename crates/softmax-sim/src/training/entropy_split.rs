@@ -18,10 +18,19 @@ pub fn entropy_split(
     after: &[f64],
 ) -> SequenceEntropyChange {
     let shape = questions.shape();
-    let each: Vec<SequenceEntropyChange> = (0..shape.prompts)
-        .into_par_iter()
-        .map(|prompt| of_prompt(questions, prompt, [before, after]))
-        .collect();
+    let of_prompt = |prompt: usize| {
+        let [before, after] = [before, after].map(|parameters| {
+            let mut logits = vec![0.0; questions.row()];
+            questions.write_logits(parameters, prompt, &mut logits);
+            logits
+        });
+        let policy = |logits| Categorical::from_logits(logits).expect("finite logits");
+        let policies: Vec<Categorical> = before.chunks_exact(shape.actions).map(policy).collect();
+        let step: Vec<f64> = zip(&before, &after).map(|(before, after)| after - before).collect();
+        let step: Vec<Vec<f64>> = step.chunks_exact(shape.actions).map(<[f64]>::to_vec).collect();
+        questions.states().entropy_change_first_order(&policies, &step)
+    };
+    let each: Vec<_> = (0..shape.prompts).into_par_iter().map(of_prompt).collect();
     let mut sum = SequenceEntropyChange::default();
     for change in each {
         sum += change;
@@ -31,22 +40,4 @@ pub fn entropy_split(
         within_states: sum.within_states / tokens,
         visitation: sum.visitation / tokens,
     }
-}
-
-fn of_prompt(
-    questions: &Questions,
-    prompt: usize,
-    parameters: [&[f64]; 2],
-) -> SequenceEntropyChange {
-    let actions = questions.shape().actions;
-    let [before, after] = parameters.map(|parameters| {
-        let mut logits = vec![0.0; questions.row()];
-        questions.write_logits(parameters, prompt, &mut logits);
-        logits
-    });
-    let policy = |logits| Categorical::from_logits(logits).expect("finite logits");
-    let policies: Vec<Categorical> = before.chunks_exact(actions).map(policy).collect();
-    let step: Vec<f64> = zip(&before, &after).map(|(before, after)| after - before).collect();
-    let step: Vec<Vec<f64>> = step.chunks_exact(actions).map(<[f64]>::to_vec).collect();
-    questions.states().entropy_change_first_order(&policies, &step)
 }

@@ -19,14 +19,23 @@ pub fn evaluate(environment: &Environment, parameters: &[f64], rollouts: usize) 
         None => policy,
         Some(validation) => Rows::of(validation, parameters, &all(validation)),
     };
-    let row = examined.row();
+    let (row, actions) = (examined.row(), examined.shape().actions);
+    // At temperature 1, cool and greedy.
     let per_prompt: Vec<[f64; 3]> = policy
         .log_probs()
         .par_chunks_exact(row)
         .zip(policy.probs().par_chunks_exact(row))
         .enumerate()
         .with_min_len(PROMPTS_PER_TASK)
-        .map(|(prompt, (log_probs, probs))| rewards_of_prompt(examined, prompt, log_probs, probs))
+        .map(|(prompt, (log_probs, probs))| {
+            let cool: Vec<f64> = log_probs.iter().map(|x| (x / COOL_TEMPERATURE).exp()).collect();
+            let total = |state: usize| cool[state * actions..(state + 1) * actions].iter().sum();
+            [
+                examined.expected_reward(prompt, probs, |_| 1.0),
+                examined.expected_reward(prompt, &cool, total),
+                greedy_reward(examined, prompt, log_probs),
+            ]
+        })
         .collect();
     // In the order of the prompts, whatever the number of threads.
     let mean = |index: usize| {
@@ -34,23 +43,6 @@ pub fn evaluate(environment: &Environment, parameters: &[f64], rollouts: usize) 
     };
     let [reward, cool_reward, greedy_reward] = [0, 1, 2].map(mean);
     CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward }
-}
-
-/// Reward at temperature 1, cool and greedy.
-fn rewards_of_prompt(
-    questions: &Questions,
-    prompt: usize,
-    log_probs: &[f64],
-    probs: &[f64],
-) -> [f64; 3] {
-    let actions = questions.shape().actions;
-    let cool: Vec<f64> = log_probs.iter().map(|x| (x / COOL_TEMPERATURE).exp()).collect();
-    let total = |state: usize| cool[state * actions..(state + 1) * actions].iter().sum();
-    [
-        questions.expected_reward(prompt, probs, |_| 1.0),
-        questions.expected_reward(prompt, &cool, total),
-        greedy_reward(questions, prompt, log_probs),
-    ]
 }
 
 /// Expected reward of the response of most probable tokens (the first of several), under a policy of

@@ -62,7 +62,7 @@ impl<'a> ExpectedTrainer<'a> {
         let prompts = self.prompts();
         let states = self.states();
         let entropies =
-            prompts.iter().flat_map(|prompt| &prompt.states).map(|s| s.policy.entropy());
+            prompts.iter().flat_map(|prompt| &prompt.states).map(|(policy, _)| policy.entropy());
         let rewards = prompts.iter().map(|prompt| prompt.success);
         ExpectedPoint {
             entropy: entropies.sum::<f64>() / states,
@@ -79,9 +79,9 @@ impl<'a> ExpectedTrainer<'a> {
         let mut change = 0.0;
         for prompt in &prompts {
             let (direction, clock) = rule.direction_and_clock(prompt.success, mean);
-            for state in &prompt.states {
-                let moved = direction.step(&state.policy, &state.value, eta * clock);
-                change += state.policy.entropy_change_first_order(&moved);
+            for (policy, value) in &prompt.states {
+                let moved = direction.step(policy, value, eta * clock);
+                change += policy.entropy_change_first_order(&moved);
                 step.extend(moved);
             }
         }
@@ -137,15 +137,10 @@ impl ExpectedRule {
 
 /// The policy on one prompt.
 struct Prompt {
-    states: Vec<State>,
+    /// Policy of each state, and the success of the response for each action there, the other tokens as the policy has them,
+    /// `[actions]`.
+    states: Vec<(Categorical, Vec<f64>)>,
     success: f64,
-}
-
-struct State {
-    policy: Categorical,
-    /// Success of the response for each action in this state, the other tokens as the policy has
-    /// them, `[actions]`.
-    value: Vec<f64>,
 }
 
 impl Prompt {
@@ -163,7 +158,7 @@ impl Prompt {
         let success = means.iter().product();
         let states = std::iter::zip(policies, rows).enumerate().map(|(position, (policy, row))| {
             let others = others(position);
-            State { policy, value: row.iter().map(|q| q * others).collect() }
+            (policy, row.iter().map(|q| q * others).collect())
         });
         Self { states: states.collect(), success }
     }

@@ -1,6 +1,6 @@
 //! The implicit process reward model that PRIME learns beside the policy.
 
-use super::{rollout::Rollout, update::Workspace};
+use super::{rollout::Rollout, rows::Rows, update::d_logits};
 use crate::environment::Questions;
 use rl_losses::outcome_cross_entropy;
 
@@ -11,13 +11,12 @@ const RATE: f64 = 2.0;
 #[derive(Debug, Clone)]
 pub(crate) struct RewardModel {
     parameters: Vec<f64>,
-    workspace: Workspace,
 }
 
 impl RewardModel {
     /// A model that is its reference and knows nothing.
     pub(crate) fn new(start: &[f64]) -> Self {
-        Self { parameters: start.to_vec(), workspace: Workspace::default() }
+        Self { parameters: start.to_vec() }
     }
 
     /// Learns from the outcomes of `rollout` by one step of their cross-entropy, then judges its tokens: the log-ratio of each
@@ -29,29 +28,24 @@ impl RewardModel {
         reference: &[f64],
         (beta, factor): (f64, f64),
     ) -> Vec<f64> {
-        let before = self.measure(questions, rollout, reference);
+        let policy = Rows::of(questions, &self.parameters, &rollout.prompts);
+        let before = measure(&policy, questions, rollout, reference);
         let outcomes: Vec<bool> = rollout.rewards.iter().map(|reward| *reward > 0.5).collect();
         let lengths = vec![questions.shape().positions; outcomes.len()];
         let loss = outcome_cross_entropy(&before, &outcomes, &lengths, beta, outcomes.len())
             .expect("log-ratios of finite policies, one for each token");
-        let workspace = &mut self.workspace;
-        workspace.chain(questions, rollout.tokens(), &loss.grad_log_prob);
-        let (prompts, rate) = (&rollout.prompts, RATE * factor);
-        questions.descend(&mut self.parameters, prompts, &workspace.d_logits, rate);
-        self.measure(questions, rollout, reference)
+        let d_logits = d_logits(questions, &policy, rollout.tokens(), &loss.grad_log_prob);
+        questions.descend(&mut self.parameters, &rollout.prompts, &d_logits, RATE * factor);
+        let policy = Rows::of(questions, &self.parameters, &rollout.prompts);
+        measure(&policy, questions, rollout, reference)
     }
+}
 
-    /// Log-ratio of each token as the model stands.
-    fn measure(&mut self, questions: &Questions, rollout: &Rollout, reference: &[f64]) -> Vec<f64> {
-        let (tokens, prompts) = (rollout.tokens(), &rollout.prompts);
-        let mut log_ratio = vec![];
-        self.workspace.rows.fill(questions, &self.parameters, prompts);
-        self.workspace.rows.log_prob_of_tokens(tokens, &mut log_ratio);
-        let reference = tokens.values_in(reference, prompts, questions.states_and_actions());
-        std::iter::zip(&mut log_ratio, reference)
-            .for_each(|(value, reference)| *value -= reference);
-        log_ratio
-    }
+/// Log-ratio of each token under a model of this policy.
+fn measure(policy: &Rows, questions: &Questions, rollout: &Rollout, reference: &[f64]) -> Vec<f64> {
+    let (tokens, sizes) = (rollout.tokens(), questions.states_and_actions());
+    let reference = tokens.values_in(reference, &rollout.prompts, sizes);
+    std::iter::zip(policy.log_prob_of_tokens(tokens), reference).map(|(x, y)| x - y).collect()
 }
 
 #[cfg(test)]

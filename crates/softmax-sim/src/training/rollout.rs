@@ -39,11 +39,8 @@ impl Rollout {
 
     /// Takes log-probabilities and entropies of `policy` as those before the update; those sampled stay.
     pub(crate) fn take_old(&mut self, policy: &Rows) {
-        let tokens = self.tokens();
-        let (mut old_log_prob, mut old_entropy) = (vec![], vec![]);
-        policy.log_prob_of_tokens(tokens, &mut old_log_prob);
-        policy.entropy_of_tokens(tokens, &mut old_entropy);
-        (self.old_log_prob, self.old_entropy) = (old_log_prob, old_entropy);
+        self.old_log_prob = policy.log_prob_of_tokens(self.tokens());
+        self.old_entropy = policy.entropy_of_tokens(self.tokens());
     }
 
     /// Reward of each token less `coefficient` times its log-ratio to the reference, `[tokens]`. `reference` has log-probabilities
@@ -115,10 +112,8 @@ impl Rollout {
                 rng.set_stream(prompt as u64);
                 sample_prompt(questions, prompt, probs, (chosen, states, rewards), &mut rng);
             });
-        let tokens = Tokens { states: &self.states, actions: &self.actions, per_prompt: tokens };
-        policy.entropy_of_tokens(tokens, &mut self.old_entropy);
-        policy.log_prob_of_tokens(tokens, &mut self.sampled_log_prob);
-        self.old_log_prob.clone_from(&self.sampled_log_prob);
+        self.take_old(policy);
+        self.sampled_log_prob.clone_from(&self.old_log_prob);
     }
 }
 
@@ -188,34 +183,27 @@ fn inverse_cumulative(probs: &[f64], uniform: f64) -> usize {
 mod tests {
     use super::*;
     use crate::environment::TabularSetting;
+    use std::ops::Range;
 
     /// Two groups of two responses of two tokens: every column numbered in order, the second group alone has both rewards.
     #[test]
     fn what_is_left_of_a_rollout_is_that_of_the_groups_kept() {
-        let numbers = |count: u32| (0..count).map(f64::from).collect::<Vec<f64>>();
-        let mut rollout = Rollout {
-            prompts: vec![5, 7],
-            actions: (0..8).collect(),
-            states: (0..8).collect(),
-            sampled_log_prob: numbers(8),
-            old_log_prob: numbers(8),
-            old_entropy: numbers(8),
-            rewards: vec![1.0, 1.0, 0.0, 1.0],
-            advantage: numbers(8),
+        let rollout = |prompts: Vec<usize>, tokens: Range<u32>, rewards: Vec<f64>| {
+            let column: Vec<f64> = tokens.clone().map(f64::from).collect();
+            Rollout {
+                prompts,
+                actions: tokens.clone().collect(),
+                states: tokens.collect(),
+                sampled_log_prob: column.clone(),
+                old_log_prob: column.clone(),
+                old_entropy: column.clone(),
+                rewards,
+                advantage: column,
+            }
         };
-        rollout.retain(2, 2);
-        let last = numbers(8)[4..].to_vec();
-        let kept = Rollout {
-            prompts: vec![7],
-            actions: (4..8).collect(),
-            states: (4..8).collect(),
-            sampled_log_prob: last.clone(),
-            old_log_prob: last.clone(),
-            old_entropy: last.clone(),
-            rewards: vec![0.0, 1.0],
-            advantage: last,
-        };
-        assert_eq!(rollout, kept);
+        let mut kept = rollout(vec![5, 7], 0..8, vec![1.0, 1.0, 0.0, 1.0]);
+        kept.retain(2, 2);
+        assert_eq!(kept, rollout(vec![7], 4..8, vec![0.0, 1.0]));
     }
 
     /// A policy that the update starts from replaces log-probability and entropy, and leaves those that were sampled.

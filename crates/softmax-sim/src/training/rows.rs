@@ -22,24 +22,16 @@ pub struct Rows {
 impl Rows {
     /// The policy of `parameters` on `prompts`.
     pub fn of(questions: &Questions, parameters: &[f64], prompts: &[usize]) -> Self {
-        let mut rows = Self::default();
-        rows.fill(questions, parameters, prompts);
-        rows
-    }
-
-    /// Replaces the contents, without allocating where the last call was as large.
-    pub fn fill(&mut self, questions: &Questions, parameters: &[f64], prompts: &[usize]) {
-        let (states, actions) = (questions.states().states(), questions.shape().actions);
+        let (states_of_prompt, actions) = questions.states_and_actions();
         let row = questions.row();
-        self.states_of_prompt = states;
-        self.log_probs.resize(prompts.len() * row, 0.0);
-        self.probs.resize(prompts.len() * row, 0.0);
-        self.entropy.resize(prompts.len() * states, 0.0);
+        let mut log_probs = vec![0.0; prompts.len() * row];
+        let mut probs = vec![0.0; prompts.len() * row];
+        let mut entropy = vec![0.0; prompts.len() * states_of_prompt];
         prompts
             .par_iter()
-            .zip(self.log_probs.par_chunks_exact_mut(row))
-            .zip(self.probs.par_chunks_exact_mut(row))
-            .zip(self.entropy.par_chunks_exact_mut(states))
+            .zip(log_probs.par_chunks_exact_mut(row))
+            .zip(probs.par_chunks_exact_mut(row))
+            .zip(entropy.par_chunks_exact_mut(states_of_prompt))
             .with_min_len(PROMPTS_PER_TASK)
             .for_each(|(((&prompt, log_probs), probs), entropy)| {
                 questions.write_logits(parameters, prompt, log_probs);
@@ -50,6 +42,7 @@ impl Rows {
                     *entropy = short_row::log_softmax_in_place(log_probs, probs);
                 }
             });
+        Self { log_probs, probs, entropy, states_of_prompt }
     }
 
     /// Log-probabilities in nats, `[prompts given, states, actions]`.
@@ -67,18 +60,16 @@ impl Rows {
         &self.entropy
     }
 
-    /// Entropy where each of `tokens` was drawn, in nats, into `entropy`.
-    pub(crate) fn entropy_of_tokens(&self, tokens: Tokens<'_>, entropy: &mut Vec<f64>) {
-        entropy.clear();
-        entropy.extend(tokens.places(self.states_of_prompt).map(|(state, _)| self.entropy[state]));
+    /// Entropy where each of `tokens` was drawn, in nats, `[tokens]`.
+    pub(crate) fn entropy_of_tokens(&self, tokens: Tokens<'_>) -> Vec<f64> {
+        tokens.places(self.states_of_prompt).map(|(state, _)| self.entropy[state]).collect()
     }
 
-    /// Log-probability of each of `tokens`, in nats, into `values`.
-    pub(crate) fn log_prob_of_tokens(&self, tokens: Tokens<'_>, values: &mut Vec<f64>) {
+    /// Log-probability of each of `tokens`, in nats, `[tokens]`.
+    pub(crate) fn log_prob_of_tokens(&self, tokens: Tokens<'_>) -> Vec<f64> {
         let actions = self.log_probs.len() / self.entropy.len();
-        values.clear();
         let places = tokens.places(self.states_of_prompt);
-        values.extend(places.map(|(state, action)| self.log_probs[state * actions + action]));
+        places.map(|(state, action)| self.log_probs[state * actions + action]).collect()
     }
 
     /// Expected visits of each state by a response, `[prompts given, states]`: 1 where states are positions.

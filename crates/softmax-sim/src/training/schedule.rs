@@ -1,7 +1,8 @@
 //! How much is sampled and how it is divided into updates.
 
 use super::trust_region::TrustRegion;
-use crate::experiment::error::{ExperimentError, check_bounds, check_share};
+use crate::experiment::error::{ExperimentError, check_bounds, check_learning_rate, check_share};
+use crate::settings::settings;
 use serde::{Deserialize, Serialize};
 
 /// Quantity that the learning rate multiplies.
@@ -26,70 +27,50 @@ pub enum RatioTo {
     Rollout,
 }
 
-/// The plan of a run; defaults: [`Schedule::tabular`] at 0.5.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Schedule {
-    /// Rollout batches of the run.
-    pub rollouts: usize,
-    /// Evaluations are this many rollouts apart; the start and the end are always evaluated.
-    pub evaluate_every: usize,
-    /// Prompts of a rollout batch, drawn anew each time; all prompts if they are fewer.
-    pub prompts: usize,
-    /// Samples for each prompt.
-    pub group_size: usize,
-    /// Optimiser steps for one pass over a rollout batch.
-    pub mini_batches: usize,
-    /// Passes over a rollout batch.
-    pub epochs: usize,
-    /// Learning rate.
-    pub learning_rate: f64,
-    /// Quantity that the learning rate multiplies.
-    pub step_size: StepSize,
-    /// True to leave out groups of equal rewards before mini-batches are made. The choice
-    /// matters: left in, they feel no reward but every regulariser, and count among the tokens that
-    /// a method takes its fraction of.
-    pub drop_uninformative: bool,
-    /// Age of the policy that samples, in rollouts: 0 is the present one. The first rollouts have the starting policy.
-    pub staleness: usize,
-    /// Policy that the ratios of a stale rollout are taken to.
-    pub ratio_to: RatioTo,
-    /// Natural-gradient steps of a bounded divergence in place of the learning rate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trust_region: Option<TrustRegion>,
-    /// Share of the way to the mean return that the critic's value of a state goes in a rollout; it serves an estimator that
-    /// needs a critic.
-    pub critic_rate: f64,
+settings! {
+    /// The plan of a run; defaults: [`Schedule::tabular`] at 0.5.
+    pub struct Schedule {
+        /// Rollout batches of the run.
+        pub rollouts: usize = 300;
+        /// Evaluations are this many rollouts apart; the start and the end are always evaluated.
+        pub evaluate_every: usize = 4;
+        /// Prompts of a rollout batch, drawn anew each time; all prompts if they are fewer.
+        pub prompts: usize = ALL_PROMPTS;
+        /// Samples for each prompt.
+        pub group_size: usize = 8;
+        /// Optimiser steps for one pass over a rollout batch.
+        pub mini_batches: usize = 4;
+        /// Passes over a rollout batch.
+        pub epochs: usize = 2;
+        /// Learning rate.
+        pub learning_rate: f64 = 0.5;
+        /// Quantity that the learning rate multiplies.
+        pub step_size: StepSize = StepSize::PerState;
+        /// True to leave out groups of equal rewards before mini-batches are made. The choice
+        /// matters: left in, they feel no reward but every regulariser, and count among the tokens that
+        /// a method takes its fraction of.
+        pub drop_uninformative: bool = true;
+        /// Age of the policy that samples, in rollouts: 0 is the present one. The first rollouts have the starting policy.
+        pub staleness: usize = 0;
+        /// Policy that the ratios of a stale rollout are taken to.
+        pub ratio_to: RatioTo = RatioTo::Old;
+        /// Natural-gradient steps of a bounded divergence in place of the learning rate.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub trust_region: Option<TrustRegion> = None;
+        /// Share of the way to the mean return that the critic's value of a state goes in a rollout; it serves an estimator that
+        /// needs a critic.
+        pub critic_rate: f64 = 0.5;
+    }
 }
 
 /// Prompts of a rollout batch unless told otherwise: more than an environment has.
 const ALL_PROMPTS: usize = 1 << 32;
 
-impl Default for Schedule {
-    fn default() -> Self {
-        Self::tabular(0.5)
-    }
-}
-
 impl Schedule {
     /// The plan of the tabular environments: all prompts, groups of 8 (those of equal rewards
     /// dropped, as the paper does), 4 mini-batches, 2 epochs.
     pub fn tabular(learning_rate: f64) -> Self {
-        Self {
-            rollouts: 300,
-            evaluate_every: 4,
-            prompts: ALL_PROMPTS,
-            group_size: 8,
-            mini_batches: 4,
-            epochs: 2,
-            learning_rate,
-            step_size: StepSize::PerState,
-            drop_uninformative: true,
-            staleness: 0,
-            ratio_to: RatioTo::Old,
-            trust_region: None,
-            critic_rate: 0.5,
-        }
+        Self { learning_rate, ..Self::DEFAULT }
     }
 
     /// The plan of shared parameters: 256 prompts, groups of 8, 8 mini-batches, one
@@ -124,11 +105,7 @@ impl Schedule {
             ("mini_batches", self.mini_batches as f64, 1.0),
             ("epochs", self.epochs as f64, 1.0),
         ])?;
-        if !(self.learning_rate.is_finite() && self.learning_rate > 0.0) {
-            let (field, value) = ("learning_rate", self.learning_rate);
-            let expected = "a finite number above 0".into();
-            return Err(ExperimentError::Range { field, value, expected });
-        }
+        check_learning_rate(self.learning_rate)?;
         check_share("critic_rate", self.critic_rate)?;
         self.trust_region.map_or(Ok(()), TrustRegion::check)
     }

@@ -12,7 +12,7 @@ use super::{
     rollout::{Rollout, rollout_key},
     rows::Rows,
     schedule::{RatioTo, Schedule},
-    update::{MiniBatch, Workspace},
+    update::MiniBatch,
 };
 use crate::environment::Environment;
 use entropy_core::SequenceEntropyChange;
@@ -51,7 +51,6 @@ pub struct Trainer<'a> {
     sequence_lengths: Vec<usize>,
     rollout: Rollout,
     old_policy: Rows,
-    workspace: Workspace,
     controls: Controls,
     custom_loss: Option<CustomLoss>,
     custom_advantage: Option<CustomAdvantage>,
@@ -96,7 +95,6 @@ impl<'a> Trainer<'a> {
             sequence_lengths: vec![shape.positions; prompts * group_size],
             rollout: Rollout::default(),
             old_policy: Rows::default(),
-            workspace: Workspace::default(),
             custom_loss: None,
             custom_advantage: None,
             reward_model: None,
@@ -211,7 +209,7 @@ impl<'a> Trainer<'a> {
         self.rollout.prompts.clear();
         self.rollout.prompts.extend(index::sample(&mut order, shape.prompts, count));
         let sampling = self.past.front().unwrap_or(&self.parameters);
-        self.old_policy.fill(questions, sampling, &self.rollout.prompts);
+        self.old_policy = Rows::of(questions, sampling, &self.rollout.prompts);
         let group_size = self.schedule.group_size;
         self.rollout.sample(questions, &self.old_policy, group_size, &key);
         if !self.past.is_empty() && self.schedule.ratio_to == RatioTo::Old {
@@ -220,7 +218,9 @@ impl<'a> Trainer<'a> {
         }
         let process_log_ratio = self.process_log_ratio();
         let squared_scores = self.squared_scores();
-        let penalised = self.penalised_rewards();
+        let (questions, reward_kl) = (&self.environment.training, self.method.reward_kl);
+        let penalised = (reward_kl > 0.0)
+            .then(|| self.rollout.penalised_rewards(questions, &self.reference, reward_kl));
         let values = self.values(penalised.as_deref());
         let rewards = &self.rollout.rewards;
         let mean_reward = rewards.iter().sum::<f64>() / rewards.len() as f64;
@@ -254,13 +254,6 @@ impl<'a> Trainer<'a> {
             self.rollout.retain(group_size, shape.positions);
         }
         (mean_reward, self.old_policy.mean_entropy(&self.environment.training))
-    }
-
-    /// Reward of each token of the rollout less its log-ratio to the reference, `[tokens]`; none without `reward_kl`.
-    fn penalised_rewards(&self) -> Option<Vec<f64>> {
-        let (questions, coefficient) = (&self.environment.training, self.method.reward_kl);
-        let penalised = || self.rollout.penalised_rewards(questions, &self.reference, coefficient);
-        (coefficient > 0.0).then(penalised)
     }
 
     /// Log-ratio of each token of the rollout under PRIME's reward model, which learns from the rollout first; none of another
@@ -342,8 +335,7 @@ impl<'a> Trainer<'a> {
                     trust_region: self.schedule.trust_region,
                 };
                 let factor = self.schedule.factor(batch.tokens());
-                let workspace = &mut self.workspace;
-                sums += batch.update(&method, factor, &mut self.parameters, workspace, rng);
+                sums += batch.update(&method, factor, &mut self.parameters, rng);
             }
         }
         sums

@@ -11,23 +11,11 @@ use crate::environment::Questions;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use rl_losses::{
-    Column, CustomLoss, Evaluation, LossSums, StepPlan, Threads, TokenBatch, TokenColumns,
+    Column, CustomLoss, LossOutput, LossSums, StepPlan, Threads, TokenBatch, TokenColumns,
     entropy_bonus,
 };
 use std::iter::zip;
 use std::ops::Range;
-
-/// Buffers that the updates of a run reuse.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Workspace {
-    /// The policy on the prompts.
-    pub(super) rows: Rows,
-    log_prob: Vec<f64>,
-    entropy: Vec<f64>,
-    grad_log_prob: Vec<f64>,
-    /// Gradient chained last, `[prompts, states, actions]`.
-    pub(super) d_logits: Vec<f64>,
-}
 
 pub(crate) struct MiniBatch<'a> {
     pub(crate) questions: &'a Questions,
@@ -62,45 +50,40 @@ impl MiniBatch<'_> {
         method: &Method,
         factor: f64,
         parameters: &mut [f64],
-        workspace: &mut Workspace,
         rng: &mut ChaCha8Rng,
     ) -> LossSums {
-        workspace.rows.fill(self.questions, parameters, self.prompts());
+        let policy = Rows::of(self.questions, parameters, self.prompts());
         let places = self.rollout.tokens().of_prompts(&self.slots);
-        let (sums, plan) = self.evaluate(method, places, workspace, rng);
-        let slopes = std::mem::take(&mut workspace.grad_log_prob);
-        workspace.chain(self.questions, places, &slopes);
-        workspace.grad_log_prob = slopes;
+        let (loss, plan) = self.evaluate(method, places, &policy, rng);
+        let mut d_logits = d_logits(self.questions, &policy, places, &loss.grad_log_prob);
         if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
-            workspace.chain_regularisers(self, method, &plan);
+            self.add_regularisers(&mut d_logits, &policy, method, &plan);
         }
         if let Some(region) = self.trust_region {
             let (states, tokens) = (self.questions.states().states(), self.tokens());
             let weights = places.sums(states, &vec![1.0 / tokens as f64; tokens]);
-            let (rows, d_logits) = (&workspace.rows, &workspace.d_logits);
-            region.step(self.questions, parameters, self.prompts(), (rows, &weights, d_logits));
+            region.step(self.questions, parameters, self.prompts(), (&policy, &weights, &d_logits));
         } else {
-            self.questions.descend(parameters, self.prompts(), &workspace.d_logits, factor);
+            self.questions.descend(parameters, self.prompts(), &d_logits, factor);
         }
-        sums
+        loss.sums
     }
 
-    /// Sums of the loss of `method` over the tokens at `places`, and its plan; the slopes by their log-probabilities go to the
-    /// workspace, which holds the policy.
+    /// The loss of `method` under `policy` over the tokens at `places`, with its slopes by their log-probabilities, and its plan.
     fn evaluate(
         &self,
         method: &Method,
         places: Tokens<'_>,
-        workspace: &mut Workspace,
+        policy: &Rows,
         rng: &mut ChaCha8Rng,
-    ) -> (LossSums, StepPlan) {
+    ) -> (LossOutput, StepPlan) {
         let tokens = self.tokens();
         let span = self.slots.start * (tokens / self.slots.len());
-        workspace.rows.log_prob_of_tokens(places, &mut workspace.log_prob);
-        workspace.rows.entropy_of_tokens(places, &mut workspace.entropy);
+        let (log_prob, entropy) =
+            (policy.log_prob_of_tokens(places), policy.entropy_of_tokens(places));
         let old_log_prob = &self.rollout.old_log_prob[span..span + tokens];
         let columns = TokenColumns {
-            log_prob: &workspace.log_prob,
+            log_prob: &log_prob,
             old_log_prob,
             advantage: &self.rollout.advantage[span..span + tokens],
         };
@@ -108,7 +91,7 @@ impl MiniBatch<'_> {
         let sampled_log_prob = &self.rollout.sampled_log_prob[span..span + tokens];
         let reference = self.reference_log_prob(method, places);
         let batch = TokenBatch::new(columns, lengths)
-            .and_then(|batch| batch.with(Column::Entropy, &workspace.entropy))
+            .and_then(|batch| batch.with(Column::Entropy, &entropy))
             .and_then(|batch| {
                 batch.with(Column::OldEntropy, &self.rollout.old_entropy[span..span + tokens])
             })
@@ -125,17 +108,11 @@ impl MiniBatch<'_> {
             plan.reweight(&weights.expect("columns of finite policies, settings in range").weights);
         }
         let part = plan.part(0..tokens);
-        let sums = if let Some(custom) = self.custom_loss {
-            let output = custom.evaluate(&batch, part);
-            workspace.grad_log_prob = output.grad_log_prob;
-            output.sums
-        } else {
-            workspace.grad_log_prob.resize(tokens, 0.0);
-            let Evaluation { sums, .. } =
-                method.loss.evaluate_into(&batch, &part, &mut workspace.grad_log_prob);
-            sums
+        let loss = match self.custom_loss {
+            Some(custom) => custom.evaluate(&batch, part),
+            None => method.loss.evaluate(&batch, part),
         };
-        (sums, plan)
+        (loss, plan)
     }
 
     fn plan(&self, method: &Method, batch: &TokenBatch<'_>, rng: &mut ChaCha8Rng) -> StepPlan {
@@ -154,70 +131,33 @@ impl MiniBatch<'_> {
         let sizes = self.questions.states_and_actions();
         reads.then(|| tokens.values_in(self.reference, self.prompts(), sizes).collect())
     }
-}
-
-fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..pieces).into_par_iter().for_each(work);
-}
-
-impl Workspace {
-    /// Gradient with respect to the logits of what has `slopes`, its derivatives by the tokens' log-probabilities, `[tokens]`.
-    ///
-    /// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are
-    /// collected first.
-    pub(crate) fn chain(&mut self, questions: &Questions, tokens: Tokens<'_>, slopes: &[f64]) {
-        let (row, actions) = (questions.row(), questions.shape().actions);
-        let (states, per_prompt) = (questions.states().states(), tokens.per_prompt);
-        self.d_logits.clear();
-        self.d_logits.resize(tokens.actions.len() / per_prompt * row, 0.0);
-        self.d_logits
-            .par_chunks_exact_mut(row)
-            .zip(tokens.actions.par_chunks_exact(per_prompt))
-            .zip(tokens.states.par_chunks_exact(per_prompt))
-            .zip(slopes.par_chunks_exact(per_prompt))
-            .zip(self.rows.probs().par_chunks_exact(row))
-            .with_min_len(PROMPTS_PER_TASK)
-            .for_each_init(
-                || vec![0.0; states],
-                |totals, ((((d_logits, chosen), states), slopes), probs)| {
-                    totals.fill(0.0);
-                    for ((action, state), slope) in zip(zip(chosen, states), slopes) {
-                        d_logits[*state as usize * actions + *action as usize] += slope;
-                        totals[*state as usize] += slope;
-                    }
-                    let each = d_logits.chunks_exact_mut(actions).zip(probs.chunks_exact(actions));
-                    for ((d_logits, probs), total) in each.zip(totals) {
-                        for (d_logit, prob) in d_logits.iter_mut().zip(probs) {
-                            *d_logit -= *total * prob;
-                        }
-                    }
-                },
-            );
-    }
 
     /// Adds the gradients of the entropy bonus and of the reference KL.
     ///
     /// Both are exact in each state and weigh in it what its tokens do. Each is the mean of a function `v` of the action whose own
     /// derivative has mean 0: `-log π` and `log π - log π_ref`. So the gradient is the softmax's Jacobian times `v`, `π (v - E v)`.
-    fn chain_regularisers(&mut self, batch: &MiniBatch<'_>, method: &Method, plan: &StepPlan) {
-        let actions = batch.questions.shape().actions;
-        let states_of_prompt = batch.questions.states().states();
-        let tokens = batch.rollout.tokens().of_prompts(&batch.slots);
-        let weights = plan.weights();
-        let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &self.entropy, &weights);
+    fn add_regularisers(
+        &self,
+        d_logits: &mut [f64],
+        policy: &Rows,
+        method: &Method,
+        plan: &StepPlan,
+    ) {
+        let (states_of_prompt, actions) = self.questions.states_and_actions();
+        let tokens = self.rollout.tokens().of_prompts(&self.slots);
+        let (entropy, weights) = (policy.entropy_of_tokens(tokens), plan.weights());
+        let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &entropy, &weights);
         let d_entropies = tokens.sums(states_of_prompt, &d_entropy);
         let weights = tokens.sums(states_of_prompt, &weights);
         let mut values = vec![0.0; actions];
-        let states = self.d_logits.chunks_exact_mut(actions).enumerate();
-        for (state, d_logits) in states {
+        for (state, d_logits) in d_logits.chunks_exact_mut(actions).enumerate() {
             let d_entropy = d_entropies[state];
             let d_divergence = method.reference_kl * weights[state];
             let rows = state * actions..(state + 1) * actions;
-            let (log_probs, probs) =
-                (&self.rows.log_probs()[rows.clone()], &self.rows.probs()[rows]);
-            let prompt = batch.prompts()[state / states_of_prompt];
+            let (log_probs, probs) = (&policy.log_probs()[rows.clone()], &policy.probs()[rows]);
+            let prompt = self.prompts()[state / states_of_prompt];
             let first = (prompt * states_of_prompt + state % states_of_prompt) * actions;
-            let reference = &batch.reference[first..first + actions];
+            let reference = &self.reference[first..first + actions];
             for ((value, log_prob), reference) in values.iter_mut().zip(log_probs).zip(reference) {
                 *value = d_divergence * (log_prob - reference) - d_entropy * log_prob;
             }
@@ -227,4 +167,45 @@ impl Workspace {
             }
         }
     }
+}
+
+fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
+    (0..pieces).into_par_iter().for_each(work);
+}
+
+/// Gradient with respect to the logits of `policy` of what has `slopes`, its derivatives by the tokens' log-probabilities, `[tokens]`:
+/// `[prompts, states, actions]`.
+///
+/// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are
+/// collected first.
+pub(super) fn d_logits(
+    questions: &Questions,
+    policy: &Rows,
+    tokens: Tokens<'_>,
+    slopes: &[f64],
+) -> Vec<f64> {
+    let (states, actions) = questions.states_and_actions();
+    let (row, per_prompt) = (questions.row(), tokens.per_prompt);
+    let mut d_logits = vec![0.0; tokens.actions.len() / per_prompt * row];
+    d_logits
+        .par_chunks_exact_mut(row)
+        .zip(tokens.actions.par_chunks_exact(per_prompt))
+        .zip(tokens.states.par_chunks_exact(per_prompt))
+        .zip(slopes.par_chunks_exact(per_prompt))
+        .zip(policy.probs().par_chunks_exact(row))
+        .with_min_len(PROMPTS_PER_TASK)
+        .for_each(|((((d_logits, chosen), states_visited), slopes), probs)| {
+            let mut totals = vec![0.0; states];
+            for ((action, state), slope) in zip(zip(chosen, states_visited), slopes) {
+                d_logits[*state as usize * actions + *action as usize] += slope;
+                totals[*state as usize] += slope;
+            }
+            let each = d_logits.chunks_exact_mut(actions).zip(probs.chunks_exact(actions));
+            for ((d_logits, probs), total) in each.zip(totals) {
+                for (d_logit, prob) in d_logits.iter_mut().zip(probs) {
+                    *d_logit -= total * prob;
+                }
+            }
+        });
+    d_logits
 }
