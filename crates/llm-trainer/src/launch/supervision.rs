@@ -58,7 +58,7 @@ impl Supervision {
         !self.failed.is_empty() || self.failed_elsewhere
     }
 
-    /// Handles the end of a rank, which may name the rank to blame. Returns the signal for the others, if they are to get one: the first
+    /// Handles the end of a rank, which may name the rank to blame. Returns the signal for the others, if they are to get one. The first
     /// failure ends them, unless the run was already asked to end.
     pub(super) fn on_end(
         &mut self,

@@ -50,7 +50,7 @@ pub(super) struct Request {
     pub(super) tells_token_ids: bool,
     /// True if calls of tools are looked for in the response.
     pub(super) calls_tools: bool,
-    /// Of a request of a rollout, its number there, from 0, and the place of the rollout in a training step, if it belongs to one.
+    /// Number of the request in its rollout, from 0, and the place of the rollout in a training step; `None` outside rollouts.
     pub(super) turn: Option<(u64, Option<Owner>)>,
 }
 
