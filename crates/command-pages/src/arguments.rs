@@ -17,28 +17,3 @@ fn with_negative_numbers(command: Command) -> Command {
     };
     command.mut_args(taken).mut_subcommands(with_negative_numbers)
 }
-
-#[cfg(test)]
-mod tests {
-    use clap::{Arg, ArgAction, value_parser};
-
-    use super::*;
-
-    #[test]
-    fn a_negative_number_is_a_value_of_every_subcommand_and_help_stays_help() {
-        let inner = Command::new("generate").args([
-            Arg::new("temperature").long("temperature").value_parser(value_parser!(f64)),
-            Arg::new("fast").long("fast").action(ArgAction::SetTrue),
-            Arg::new("file"),
-        ]);
-        let command = || with_negative_numbers(Command::new("program").subcommand(inner.clone()));
-        let arguments = ["program", "generate", "--temperature", "-0.5", "--fast", "-2"];
-        let matches = command().try_get_matches_from(arguments).expect("they are values");
-        let matches = matches.subcommand_matches("generate").expect("it was called");
-        assert_eq!(matches.get_one("temperature"), Some(&-0.5));
-        assert_eq!(matches.get_one("file"), Some(&"-2".to_owned()));
-        for arguments in [["program", "generate", "-x"], ["program", "generate", "--help"]] {
-            assert!(command().try_get_matches_from(arguments).is_err(), "{arguments:?}");
-        }
-    }
-}

@@ -5,15 +5,11 @@
 macro_rules! completions_examples {
     ($program:literal) => {
         concat!(
-            "Examples:\n",
-            "  # Write the script for bash; `source` reads it\n",
-            "  ",
+            "Examples:\n  # Write the script for bash; `source` reads it\n  ",
             $program,
             " completions bash > ",
             $program,
-            ".bash\n",
-            "  # Write the script for zsh, into a folder of $fpath\n",
-            "  ",
+            ".bash\n  # Write the script for zsh, into a folder of $fpath\n  ",
             $program,
             " completions zsh > _",
             $program
@@ -26,9 +22,7 @@ macro_rules! completions_examples {
 macro_rules! man_examples {
     ($program:literal, $subcommand:literal) => {
         concat!(
-            "Examples:\n",
-            "  # Write the page of a subcommand; `man -l FILE` shows it\n",
-            "  ",
+            "Examples:\n  # Write the page of a subcommand; `man -l FILE` shows it\n  ",
             $program,
             " man ",
             $subcommand,
@@ -36,9 +30,7 @@ macro_rules! man_examples {
             $program,
             "-",
             $subcommand,
-            ".1\n",
-            "  # Write all pages into a folder\n",
-            "  ",
+            ".1\n  # Write all pages into a folder\n  ",
             $program,
             " man --dir man1"
         )

@@ -19,11 +19,8 @@ const WAITS: [&str; 2] = [SPIN_COUNT, "OMP_WAIT_POLICY"];
 
 /// Returns the variable that bounds the spinning and its value, unless the environment controls waiting already.
 pub fn variable() -> Option<(&'static str, &'static str)> {
-    chosen(|name| env::var_os(name).is_some())
-}
-
-fn chosen(is_set: impl Fn(&str) -> bool) -> Option<(&'static str, &'static str)> {
-    (!WAITS.into_iter().any(is_set)).then_some((SPIN_COUNT, TIMES))
+    let is_controlled = WAITS.iter().any(|name| env::var_os(name).is_some());
+    (!is_controlled).then_some((SPIN_COUNT, TIMES))
 }
 
 /// Restarts this program with [`variable`] in its environment: libgomp reads it once, when it is loaded, before `main`.
@@ -36,17 +33,4 @@ pub fn bound_spinning() {
     again.arg0(own_name.as_deref().unwrap_or(OsStr::new("llm-trainer")));
     // Returns only if the program could not begin again.
     let _ = again.args(arguments).env(name, value).exec();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_the_user_has_set_stands() {
-        assert_eq!(chosen(|_| false), Some((SPIN_COUNT, TIMES)));
-        for name in WAITS {
-            assert_eq!(chosen(|set| set == name), None, "{name}");
-        }
-    }
 }

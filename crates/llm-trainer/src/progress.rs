@@ -88,7 +88,6 @@ impl Progress {
         }
     }
 
-    /// Ends the job.
     pub(crate) fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish();

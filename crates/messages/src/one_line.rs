@@ -47,9 +47,8 @@ mod tests {
     }
 
     fn chain(texts: &[&str]) -> Chain {
-        let (first, causes) = texts.split_first().expect("an error");
-        let cause = (!causes.is_empty()).then(|| Box::new(chain(causes)));
-        Chain((*first).to_owned(), cause)
+        let error = |cause, text: &&str| Some(Box::new(Chain((*text).to_owned(), cause)));
+        *texts.iter().rfold(None, error).expect("an error")
     }
 
     #[test]

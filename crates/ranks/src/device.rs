@@ -176,21 +176,14 @@ pub fn dtype_name(kind: Kind) -> &'static str {
 /// Writes one line to standard error that says where and how a command computes. Call it before loading anything, after setting threads.
 pub fn announce(choice: Choice, device: Device, kind: Kind, ranks: usize) {
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(0);
-    eprintln!("{}", first_line(choice, device, kind, threads, ranks, hidden()));
+    eprintln!("{}", first_line(choice, device, kind, threads, ranks));
 }
 
-fn first_line(
-    choice: Choice,
-    device: Device,
-    kind: Kind,
-    threads: usize,
-    ranks: usize,
-    hidden: Option<String>,
-) -> String {
+fn first_line(choice: Choice, device: Device, kind: Kind, threads: usize, ranks: usize) -> String {
     let device = match device {
         Device::Cuda(index) if ranks > 1 => format!("cuda:{index}, another for each rank"),
         Device::Cuda(index) => format!("cuda:{index}"),
-        Device::Cpu if choice == Choice::Auto => match hidden {
+        Device::Cpu if choice == Choice::Auto => match hidden() {
             Some(value) => format!("cpu, as CUDA_VISIBLE_DEVICES is \"{value}\""),
             None => "cpu, as no NVIDIA device or driver is here".to_owned(),
         },
@@ -238,27 +231,33 @@ fn kernel_bytes(list: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const ALONE: LocalRank = LocalRank::ALONE;
-    const NO_DEVICE: NoCuda = NoCuda::NoDevice { reason: None };
+    const NO_DEVICE: Result<Result<usize, NoCuda>, &str> =
+        Ok(Err(NoCuda::NoDevice { reason: None }));
 
-    fn machine(sign: Option<&str>) -> Machine {
-        Machine { sign: sign.map(str::to_owned), driver: None }
-    }
-
-    fn said(choice: Choice, rank: LocalRank, found: Result<usize, NoCuda>) -> String {
-        let gpu = machine(Some("/dev/nvidia0"));
-        choose(choice, rank, &gpu, Ok(found)).unwrap_err().to_string()
+    /// The device, or the error, of a rank on a machine that shows a GPU by the file `sign`.
+    fn chosen(
+        choice: Choice,
+        (index, count): (usize, usize),
+        sign: Option<&str>,
+        devices: Result<Result<usize, NoCuda>, &str>,
+    ) -> String {
+        let machine = Machine { sign: sign.map(str::to_owned), driver: None };
+        let rank = LocalRank { index, count };
+        match choose(choice, rank, &machine, devices.map_err(str::to_owned)) {
+            Ok(device) => format!("{device:?}"),
+            Err(error) => error.to_string(),
+        }
     }
 
     #[test]
     fn auto_takes_the_cpu_only_where_no_gpu_shows() {
-        let auto = |sign, found| choose(Choice::Auto, ALONE, &machine(sign), found);
-        assert_eq!(auto(None, Ok(Err(NO_DEVICE))), Ok(Device::Cpu));
-        assert_eq!(auto(None, Ok(Ok(2))), Ok(Device::Cuda(0)));
-        assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), Ok(Device::Cuda(0)));
-        assert_eq!(auto(Some("/dev/nvidia0"), Err(String::new())), Ok(Device::Cpu));
+        let auto = |sign, devices| chosen(Choice::Auto, (0, 1), sign, devices);
+        assert_eq!(auto(None, NO_DEVICE), "Cpu");
+        assert_eq!(auto(None, Ok(Ok(2))), "Cuda(0)");
+        assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), "Cuda(0)");
+        assert_eq!(auto(Some("/dev/nvidia0"), Err("")), "Cpu");
         assert_eq!(
-            said(Choice::Auto, ALONE, Err(NO_DEVICE)),
+            auto(Some("/dev/nvidia0"), NO_DEVICE),
             "device is \"auto\" and /dev/nvidia0 is here, but NVIDIA's driver finds no device; \
              for the CPU set model.device = \"cpu\" or --device cpu"
         );
@@ -266,58 +265,34 @@ mod tests {
 
     #[test]
     fn cuda_is_one_device_a_rank_or_an_error() {
-        let machine = machine(None);
         for choice in [Choice::Auto, Choice::CudaOfRank] {
-            assert_eq!(choose(choice, ALONE, &machine, Ok(Ok(8))), Ok(Device::Cuda(0)));
-            let rank = LocalRank { index: 3, count: 8 };
-            assert_eq!(choose(choice, rank, &machine, Ok(Ok(8))), Ok(Device::Cuda(3)));
+            assert_eq!(chosen(choice, (0, 1), None, Ok(Ok(8))), "Cuda(0)");
+            assert_eq!(chosen(choice, (3, 8), None, Ok(Ok(8))), "Cuda(3)");
             assert_eq!(
-                said(choice, LocalRank { index: 7, count: 8 }, Ok(4)),
+                chosen(choice, (7, 8), None, Ok(Ok(4))),
                 "8 ranks on this machine, expected at most one for each of 4 CUDA devices"
             );
         }
-        let none = said(Choice::CudaOfRank, ALONE, Err(NO_DEVICE));
-        assert_eq!(none, "device is cuda, but NVIDIA's driver finds no device");
-        let hidden = choose(Choice::CudaOfRank, ALONE, &machine, Err("-1".to_owned()));
-        let hidden = hidden.unwrap_err().to_string();
-        assert!(hidden.contains("CUDA_VISIBLE_DEVICES is \"-1\""), "{hidden}");
-    }
-
-    #[test]
-    fn a_device_by_its_number_is_for_one_process() {
-        let machine = machine(None);
-        assert_eq!(choose(Choice::Cuda(3), ALONE, &machine, Ok(Ok(4))), Ok(Device::Cuda(3)));
+        let none = "device is cuda, but NVIDIA's driver finds no device";
+        assert_eq!(chosen(Choice::CudaOfRank, (0, 1), None, NO_DEVICE), none);
+        let numbered = |index, rank, devices| chosen(Choice::Cuda(index), rank, None, devices);
+        assert_eq!(numbered(3, (0, 1), Ok(Ok(4))), "Cuda(3)");
+        let beyond = "device is cuda:4, expected one of 4 CUDA devices";
+        assert_eq!(numbered(4, (0, 1), Ok(Ok(4))), beyond);
         assert_eq!(
-            said(Choice::Cuda(4), ALONE, Ok(4)),
-            "device is cuda:4, expected one of 4 CUDA devices"
-        );
-        assert_eq!(
-            said(Choice::Cuda(1), LocalRank { index: 0, count: 2 }, Ok(4)),
+            numbered(1, (0, 2), Ok(Ok(4))),
             "device is cuda:1 for 2 ranks on this machine, expected \"cuda\": a CUDA device each"
         );
-        let none = said(Choice::Cuda(1), ALONE, Err(NO_DEVICE));
-        assert_eq!(none, "device is cuda:1, but NVIDIA's driver finds no device");
     }
 
     #[test]
-    fn the_first_line_says_where_and_how_and_why_not_on_a_gpu() {
-        let line = |choice, device, kind, threads, ranks, hidden: Option<&str>| {
-            first_line(choice, device, kind, threads, ranks, hidden.map(str::to_owned))
-        };
+    fn the_first_line_counts_threads_and_ranks() {
         assert_eq!(
-            line(Choice::Auto, Device::Cpu, Kind::Float, 2, 1, None),
-            "llm-trainer: device cpu, as no NVIDIA device or driver is here; dtype f32; 2 threads; 1 rank"
-        );
-        assert_eq!(
-            line(Choice::Auto, Device::Cpu, Kind::Float, 1, 1, Some("")),
-            "llm-trainer: device cpu, as CUDA_VISIBLE_DEVICES is \"\"; dtype f32; 1 thread; 1 rank"
-        );
-        assert_eq!(
-            line(Choice::Cpu, Device::Cpu, Kind::Double, 1, 2, None),
+            first_line(Choice::Cpu, Device::Cpu, Kind::Double, 1, 2),
             "llm-trainer: device cpu; dtype f64; 1 thread; 2 ranks"
         );
         assert_eq!(
-            line(Choice::CudaOfRank, Device::Cuda(0), Kind::BFloat16, 12, 8, None),
+            first_line(Choice::CudaOfRank, Device::Cuda(0), Kind::BFloat16, 12, 8),
             "llm-trainer: device cuda:0, another for each rank; dtype bf16; 12 threads; 8 ranks"
         );
     }

@@ -54,7 +54,6 @@ impl HeartbeatMonitor {
             beats: 0,
             status: Status { rank, phase: "starting".to_owned(), ..Status::default() },
             heard: now,
-            is_known: false,
         };
         let observations = Observations {
             answered: now,
@@ -78,7 +77,8 @@ impl HeartbeatMonitor {
             let thread = thread::Builder::new().name(name.to_owned()).spawn(work)?;
             std::io::Result::Ok(thread.thread().clone())
         };
-        let beat_thread = BeatThread::new(store, Arc::clone(&shared));
+        let beating = Arc::clone(&shared);
+        let beat_thread = BeatThread { store, shared: beating, beats: 0, has_told: false };
         let beat_thread = spawn("heart-beat", Box::new(move || beat_thread.run()))?;
         let judged = Arc::clone(&shared);
         let judge = spawn("watch", Box::new(move || judged.judge(&end)))?;
@@ -123,7 +123,7 @@ impl HeartbeatMonitor {
         let observations = shared.observations();
         let status = shared.own_status();
         let late = || {
-            let behind = observations.peers.iter().filter(|peer| peer.is_known);
+            let behind = observations.peers.iter().filter(|peer| peer.beats > 0);
             let last = &behind.min_by_key(|peer| peer.status.operations)?.status;
             (last.operations < status.operations).then(|| Culprit {
                 rank: last.rank,

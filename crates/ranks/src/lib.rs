@@ -82,15 +82,9 @@ impl Ranks {
         let status = Status { rank, phase: "starting".to_owned(), ..Status::default() };
         let status = Arc::new(Mutex::new(status));
         let store = group.store().reconnect().and_then(|store| store.prefixed("watch"));
-        let monitor = HeartbeatMonitor::start(
-            store?,
-            Arc::clone(&status),
-            rank,
-            count,
-            timeout,
-            Box::new(end),
-        )
-        .context("cannot watch the other ranks")?;
+        let shared = Arc::clone(&status);
+        let monitor = HeartbeatMonitor::start(store?, shared, rank, count, timeout, Box::new(end))
+            .context("cannot watch the other ranks")?;
         let (group, monitor) = (Some(Rc::new(group)), Some(Rc::new(monitor)));
         Ok(Self { group, status, monitor, is_counted: true, overlaps: true })
     }
@@ -151,10 +145,8 @@ impl Ranks {
             },
             _ => {
                 let (rank, status) = (self.rank(), self.status());
-                monitor.tell(&Culprit {
-                    rank,
-                    message: format!("{status}: {}", one_line(error.as_ref())),
-                });
+                let message = format!("{status}: {}", one_line(error.as_ref()));
+                monitor.tell(&Culprit { rank, message });
                 error.context(status.to_string())
             }
         };
@@ -243,10 +235,10 @@ impl Ranks {
         if let Some(error) = failed {
             return Err(error);
         }
-        let elsewhere =
-            |(rank, told): (usize, Result<T, String>)| told.map_err(|message| (rank, message));
-        let all: Result<Vec<T>, _> = all.into_iter().enumerate().map(elsewhere).collect();
-        all.map_err(|(rank, message)| RankError::Elsewhere { rank, message }.into())
+        let elsewhere = |(rank, told): (usize, Result<T, String>)| {
+            told.map_err(|message| RankError::Elsewhere { rank, message }.into())
+        };
+        all.into_iter().enumerate().map(elsewhere).collect()
     }
 
     /// Waits for all ranks and fails if one of them has failed.
@@ -278,13 +270,8 @@ impl Ranks {
         what: &'static str,
         own: [bool; N],
     ) -> Result<[bool; N], RankError> {
-        let mut any = own;
-        for flags in self.gather(what, own.to_vec())? {
-            for (any, flag) in any.iter_mut().zip(flags) {
-                *any |= flag;
-            }
-        }
-        Ok(any)
+        let all = self.gather(what, own.to_vec())?;
+        Ok(std::array::from_fn(|flag| all.iter().any(|flags| flags[flag])))
     }
 
     /// Checks that all ranks have the same value.
@@ -294,13 +281,9 @@ impl Ranks {
     /// [`RankError::Differ`] if one has another value.
     pub fn same(&self, what: &'static str, own: &str) -> Result<(), RankError> {
         let all = self.gather(what, own.to_owned())?;
-        match all.iter().position(|value| *value != all[0]) {
-            None => Ok(()),
-            Some(rank) => {
-                let (differing, expected) = (all[rank].clone(), all[0].clone());
-                Err(RankError::Differ { what: what.to_owned(), rank, found: differing, expected })
-            }
-        }
+        let Some(rank) = all.iter().position(|value| *value != all[0]) else { return Ok(()) };
+        let (what, expected) = (what.to_owned(), all[0].clone());
+        Err(RankError::Differ { what, rank, found: all[rank].clone(), expected })
     }
 
     /// Gathers the numbers of every rank, in rank order.
@@ -380,22 +363,4 @@ fn end(reason: &Culprit) {
     eprintln!("error: {reason}");
     Record::new(reason.to_string(), Some(reason.rank)).report();
     signal_hook::low_level::exit(2);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_process_needs_nobody() {
-        let ranks = Ranks::single();
-        assert_eq!((ranks.rank(), ranks.count(), ranks.is_first()), (0, 1, true));
-        assert_eq!(ranks.gather("a number", 7).unwrap(), [7]);
-        assert_eq!(ranks.any("flags", [true, false]).unwrap(), [true, false]);
-        assert_eq!(ranks.gather_column("numbers", &[f64::NAN]).unwrap().len(), 1);
-        ranks.same("the weights", "a").unwrap();
-        let failed: Result<(), RankError> =
-            Err(RankError::Message { what: "it", message: "no".to_owned() });
-        assert_eq!(ranks.agree("it", failed).unwrap_err().to_string(), "it between ranks: no");
-    }
 }

@@ -151,8 +151,7 @@ impl Ranks {
     fn filled_up(&self, parts: &[Tensor]) -> Tensor {
         let flat: Vec<Tensor> = parts.iter().map(|part| part.detach().reshape(-1)).collect();
         let elements: i64 = flat.iter().map(|part| part.size()[0]).sum();
-        let missing = -elements % integer(self.count());
-        let missing = if missing < 0 { missing + integer(self.count()) } else { 0 };
+        let missing = (-elements).rem_euclid(integer(self.count()));
         let filling = Tensor::zeros([missing], (flat[0].kind(), flat[0].device()));
         let all: Vec<&Tensor> = flat.iter().chain([&filling]).collect();
         Tensor::cat(&all, 0)
@@ -177,7 +176,7 @@ fn buckets(tensors: &[Tensor]) -> Vec<&[Tensor]> {
         let mut bytes = 0;
         let fits = |tensor: &&Tensor| {
             let before = bytes;
-            bytes += tensor.numel() * tensor.kind().elt_size_in_bytes();
+            bytes += bytes_of(tensor);
             before < BUCKET_BYTES as usize
         };
         let (bucket, after) = rest.split_at(rest.iter().take_while(fits).count());

@@ -6,17 +6,15 @@ use anyhow::bail;
 use messages::nearest;
 use training_run::config::{fields, schema};
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Show one field
   llm-trainer config rollout.top_p
   # Show the settings of a policy loss
   llm-trainer config clip-cov
   # Write the schema for an editor
-  llm-trainer config --schema > run.schema.json";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer config --schema > run.schema.json")]
 pub(super) struct Args {
     /// Show only fields whose path contains this text [default: all]
     key: Option<String>,

@@ -14,15 +14,13 @@ use training_run::config::RunConfig;
 
 use super::hub_names;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Report the defects of a file
   llm-trainer data check questions.jsonl
   # Fail if there is a defect
-  llm-trainer data check questions.jsonl --strict";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer data check questions.jsonl --strict")]
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -34,17 +32,15 @@ enum Action {
     Check(CheckArgs),
 }
 
-const CHECK_EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Report defects, and questions that are in an evaluation set
   llm-trainer data check questions.jsonl --against math500.jsonl
   # Count questions of more than 1024 tokens
   llm-trainer data check questions.jsonl --tokenizer models/SmolLM2-135M-Instruct --max-length 1024
   # Read the file as a run would
-  llm-trainer data check questions.jsonl --config run.toml";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = CHECK_EXAMPLES)]
+  llm-trainer data check questions.jsonl --config run.toml")]
 struct CheckArgs {
     /// Questions: .jsonl, .jsonl.zst, .json, .csv or .parquet, or a data set of the hub such as openai/gsm8k:main/train
     file: PathBuf,
@@ -80,12 +76,7 @@ struct CheckArgs {
 
 /// Runs the command. The report is printed even of a file that is refused, or that under `--strict` has defects.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    match &args.action {
-        Action::Check(args) => check(args, out),
-    }
-}
-
-fn check(args: &CheckArgs, out: &mut impl Write) -> anyhow::Result<()> {
+    let Action::Check(args) = &args.action;
     let run = args.config.as_deref().map(|path| RunConfig::load(path, &[])).transpose()?;
     let mut file = rules(args, run.as_ref());
     let mut against = args.against.as_ref().map(QuestionFile::new);
@@ -126,13 +117,11 @@ fn rules(args: &CheckArgs, run: Option<&RunConfig>) -> QuestionFile {
     };
     file.path.clone_from(&args.file);
     file.located.clear();
-    for (field, given) in [
-        (&mut file.problem_field, &args.problem_field),
-        (&mut file.answer_field, &args.answer_field),
-    ] {
-        if !given.is_empty() {
-            field.clone_from(given);
-        }
+    if !args.problem_field.is_empty() {
+        file.problem_field.clone_from(&args.problem_field);
+    }
+    if !args.answer_field.is_empty() {
+        file.answer_field.clone_from(&args.answer_field);
     }
     file
 }

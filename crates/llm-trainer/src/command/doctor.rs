@@ -20,15 +20,13 @@ const MODEL: &str = "7b";
 /// Numbers of query heads and key-value heads of that shape, and their width.
 const HEADS: [i64; 3] = [28, 4, 128];
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Show libtorch, devices and memory, and run the self-tests
   llm-trainer doctor
   # Hide the GPUs, and test the CPU alone
-  CUDA_VISIBLE_DEVICES= llm-trainer doctor";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  CUDA_VISIBLE_DEVICES= llm-trainer doctor")]
 pub(super) struct Args {}
 
 /// Prints libtorch, CUDA, driver, devices, threads and memory, then the outcome of a self-test on each device.

@@ -16,7 +16,8 @@ use run_plan::preflight::MOST;
 use run_report::evaluation::folder::{Results, ResultsFolder};
 use run_report::evaluation::settings::{EvaluationFile, SetEntry};
 use run_report::evaluation::table::page;
-use toml::{Table, Value};
+use serde::Serialize;
+use toml::Table;
 
 use self::subject::Subject;
 use super::hub_names;
@@ -24,7 +25,8 @@ use super::model_options::{Placement, count_up_to};
 use super::sampling_options::{BandOptions, MaskOptions, help};
 use crate::evaluation::Evaluation;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Evaluate a model on a set, with 32 responses to each problem
   llm-trainer eval models/SmolLM2-135M-Instruct --set aime24=aime24.jsonl:n=32,temperature=0.6
@@ -33,10 +35,7 @@ Examples:
   # Compare two evaluations
   llm-trainer eval compare out/grpo out/kl-cov
   # Ask tasks of lm-eval
-  llm-trainer eval lm-eval runs/demo/KL-Cov --tasks gsm8k,drop";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer eval lm-eval runs/demo/KL-Cov --tasks gsm8k,drop")]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -73,8 +72,8 @@ pub(super) struct Args {
     json: bool,
 }
 
-/// Sampling options of every set that sets none of its own.
-#[derive(Debug, clap::Args)]
+/// Sampling options of every set that sets none of its own; as a table, the sampling fields that were given.
+#[derive(Debug, clap::Args, Serialize)]
 struct SamplingOptions {
     /// Number of responses to each problem [default: 1]
     #[arg(short = 'n', long, value_name = "N")]
@@ -82,29 +81,37 @@ struct SamplingOptions {
     #[arg(long, help = help("temperature", Sampling::GREEDY.temperature))]
     temperature: Option<f64>,
     #[command(flatten)]
+    #[serde(flatten)]
     mask: MaskOptions,
     /// Maximum length of a response, in tokens [default: that of the run, or 1024]
     #[arg(long, value_name = "TOKENS")]
     max_response_tokens: Option<u32>,
     #[command(flatten)]
+    #[serde(flatten)]
     band: BandOptions,
     /// End a response before this text; may be repeated
     #[arg(long = "stop", value_name = "TEXT")]
+    #[serde(rename = "stop", skip_serializing_if = "Vec::is_empty")]
     stops: Vec<String>,
     /// Number of problems of each set, from the first; 0 takes all
     #[arg(long, default_value_t = 0, value_name = "N")]
+    #[serde(skip)]
     limit: usize,
     /// Seed of the sampling and of the intervals [default: 0]
     #[arg(long)]
+    #[serde(skip)]
     seed: Option<u64>,
     /// Text of a question, with {problem} for the problem [default: that of the run, or the problem alone]
     #[arg(long, value_name = "TEXT")]
+    #[serde(skip)]
     template: Option<String>,
     /// System message [default: that of the run, or none]
     #[arg(long, value_name = "TEXT")]
+    #[serde(skip)]
     system: Option<String>,
     /// Ask without the model's chat template
     #[arg(long)]
+    #[serde(skip)]
     plain: bool,
 }
 
@@ -144,7 +151,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
             DataSource::Arithmetic(_) => {}
         }
     }
-    let sets = file.resolve(&args.sampling.overrides()?)?;
+    let sets = file.resolve(&Table::try_from(&args.sampling)?)?;
     let decoder = args.placement.load(&subject.directory)?;
     let evaluation = Evaluation::prepare(
         &subject.directory,
@@ -200,26 +207,6 @@ fn print(
 }
 
 impl SamplingOptions {
-    /// Returns the sampling fields that were given.
-    fn overrides(&self) -> anyhow::Result<Table> {
-        let integer = |value: Option<u32>| value.map(|value| Value::Integer(value.into()));
-        let number = |value: Option<f64>| value.map(Value::Float);
-        let stops = (!self.stops.is_empty()).then(|| Value::try_from(&self.stops)).transpose()?;
-        let fields = [
-            ("samples", integer(self.samples)),
-            ("temperature", number(self.temperature)),
-            ("top_p", number(self.mask.top_p)),
-            ("top_k", integer(self.mask.top_k)),
-            ("min_p", number(self.mask.min_p)),
-            ("max_response_tokens", integer(self.max_response_tokens)),
-            ("entropy_floor", number(self.band.entropy_floor)),
-            ("entropy_ceiling", number(self.band.entropy_ceiling)),
-            ("stop", stops),
-        ];
-        let given = |(name, value): (&str, Option<Value>)| Some((name.to_owned(), value?));
-        Ok(fields.into_iter().filter_map(given).collect())
-    }
-
     /// Fills in the options that do not concern sampling.
     fn fill_in(&self, file: &mut EvaluationFile) {
         if let Some(seed) = self.seed {

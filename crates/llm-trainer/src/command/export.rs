@@ -11,15 +11,13 @@ use run_report::tensorboard::EventWriter;
 use training_run::metrics::read_metrics;
 use training_run::run_directory::RunDirectory;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Write the metrics as CSV
   llm-trainer export runs/demo/GRPO --csv GRPO.csv
   # Write event files for TensorBoard
-  llm-trainer export runs/demo/GRPO --tensorboard exported";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer export runs/demo/GRPO --tensorboard exported")]
 #[command(group = clap::ArgGroup::new("format").required(true).multiple(true))]
 pub(super) struct Args {
     /// Folder of the run, such as `runs/NAME`

@@ -1,7 +1,6 @@
 //! `generate`: responses to one prompt or to a file of them.
 
 mod answer;
-mod readable;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -20,17 +19,15 @@ use super::model_options::{LoadedModel, ModelOptions, count_up_to};
 use super::sampling_options::{BandOptions, MaskOptions};
 use decoder::generation::{Generated, GenerationOptions, PromptRequest, SamplingKey, generate};
 
-const EXAMPLES: &str = r#"Examples:
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
   # Answer one question
   llm-trainer generate --model models/SmolLM2-135M-Instruct --chat --prompt "What is 2+3?"
   # Show the entropy of every token
   llm-trainer generate --model models/SmolLM2-135M-Instruct --chat --prompt "What is 2+3?" --entropy --readable
   # Sample 8 responses to each prompt of a file, with the latest checkpoint of a run
-  llm-trainer generate --model runs/NAME --input prompts.jsonl --samples 8"#;
-
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer generate --model runs/NAME --input prompts.jsonl --samples 8"#)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelOptions,
@@ -167,7 +164,7 @@ fn write(
             entropy: EntropyColumns::of(response),
         };
         if args.readable {
-            readable::write(&answer, tokenizer, out)?;
+            answer.write_for_people(tokenizer, out)?;
         } else {
             writeln!(out, "{}", serde_json::to_string(&answer)?)?;
         }

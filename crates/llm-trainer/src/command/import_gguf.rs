@@ -3,74 +3,53 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use gguf_import::{ImportOptions, TensorDtype, TiePolicy, import};
 
+use super::named_values::named;
 use crate::progress::Progress;
 
 const MEBIBYTE: u64 = 1 << 20;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Convert a file to bf16 weights
   llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b
   # Convert it to f32 weights
-  llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b --dtype f32";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b --dtype f32")]
 pub(super) struct Args {
     /// GGUF file of architecture qwen2, qwen3 or llama
     file: PathBuf,
     /// Directory to create: config.json, model.safetensors, tokenizer.json and the rest
     directory: PathBuf,
     /// Number format of the written weights
-    #[arg(long, value_enum, default_value_t = Dtype::Bf16)]
-    dtype: Dtype,
+    #[arg(long, default_value = "bf16", value_parser = named(DTYPES))]
+    dtype: TensorDtype,
     /// Matrices to write if the file holds both embedding and head
-    #[arg(long, value_enum, default_value_t = Tie::Auto)]
-    tie: Tie,
+    #[arg(long, default_value = "auto", value_parser = named(TIES))]
+    tie: TiePolicy,
 }
 
-/// Kind of the weights written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Dtype {
-    /// 16-bit floats with the range of f32
-    Bf16,
-    /// IEEE half precision
-    F16,
-    /// 32-bit floats
-    F32,
-}
+const DTYPES: [(&str, &str, TensorDtype); 3] = [
+    ("bf16", "16-bit floats with the range of f32", TensorDtype::Bf16),
+    ("f16", "IEEE half precision", TensorDtype::F16),
+    ("f32", "32-bit floats", TensorDtype::F32),
+];
 
-/// Treatment of embedding and head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Tie {
-    /// One matrix, the more precise of the two, if the two are nearly equal
-    Auto,
-    /// Both, unchanged
-    Keep,
-    /// One matrix, the head's
-    Output,
-    /// One matrix, the embedding's
-    Embedding,
-}
+const TIES: [(&str, &str, TiePolicy); 4] = [
+    (
+        "auto",
+        "One matrix, the more precise of the two, if the two are nearly equal",
+        TiePolicy::Auto,
+    ),
+    ("keep", "Both, unchanged", TiePolicy::Keep),
+    ("output", "One matrix, the head's", TiePolicy::Output),
+    ("embedding", "One matrix, the embedding's", TiePolicy::Embedding),
+];
 
 /// Converts the file; prints what was written. A failure leaves nothing behind.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    let options = ImportOptions {
-        dtype: match args.dtype {
-            Dtype::Bf16 => TensorDtype::Bf16,
-            Dtype::F16 => TensorDtype::F16,
-            Dtype::F32 => TensorDtype::F32,
-        },
-        tie: match args.tie {
-            Tie::Auto => TiePolicy::Auto,
-            Tie::Keep => TiePolicy::Keep,
-            Tie::Output => TiePolicy::Output,
-            Tie::Embedding => TiePolicy::Embedding,
-        },
-    };
+    let options = ImportOptions { dtype: args.dtype, tie: args.tie };
     let mut progress: Option<Progress> = None;
     let summary = import(&args.file, &args.directory, &options, &mut |now| {
         let total = now.total_bytes.div_ceil(MEBIBYTE);

@@ -6,15 +6,13 @@ use std::path::PathBuf;
 use run_report::inspect::{Inspector, Palette, summary};
 use run_report::run_view::RunView;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Browse a run; ? lists the keys
   llm-trainer inspect runs/demo/KL-Cov
   # Print a summary, for a pipe or CI
-  llm-trainer inspect runs/demo/KL-Cov --once";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer inspect runs/demo/KL-Cov --once")]
 pub(super) struct Args {
     /// Folder of the run, such as `runs/NAME`; the run may be in progress
     run: PathBuf,

@@ -4,20 +4,18 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use clap::ValueEnum;
 use tch::{Device, Kind};
 
+use super::named_values::{MaybeKind, kind};
 use decoder::model::Decoder;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Merge the adapter of a checkpoint
   llm-trainer merge runs/NAME/checkpoints/step-100 merged
   # Write the weights in bf16
-  llm-trainer merge runs/NAME/checkpoints/step-100 merged --dtype bf16";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer merge runs/NAME/checkpoints/step-100 merged --dtype bf16")]
 pub(super) struct Args {
     /// Directory of a PEFT adapter, such as a checkpoint of a run with `[lora]`
     adapter: PathBuf,
@@ -27,19 +25,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     /// Number format of the written weights; auto is that of the model
-    #[arg(long, value_enum, default_value_t = StoredKind::Auto)]
-    dtype: StoredKind,
-}
-
-/// Kind of the weights written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StoredKind {
-    /// Number format of the model
-    Auto,
-    /// 32-bit floats
-    F32,
-    /// 16-bit floats with the range of f32
-    Bf16,
+    #[arg(long, default_value = "auto", value_parser = kind("Number format of the model"))]
+    dtype: MaybeKind,
 }
 
 /// Merges on the CPU, in f32, and prints what was written.
@@ -58,9 +45,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         anyhow::ensure!(!same, "{}: is read from, expected another directory", source.display());
     }
     let kind = match args.dtype {
-        StoredKind::Auto => Decoder::stored_kind(&base)?,
-        StoredKind::F32 => Kind::Float,
-        StoredKind::Bf16 => Kind::BFloat16,
+        Some(kind) => kind,
+        None => Decoder::stored_kind(&base)?,
     };
     let mut decoder = Decoder::load(&base, Device::Cpu, Kind::Float)?;
     decoder.load_adapter(&args.adapter)?;

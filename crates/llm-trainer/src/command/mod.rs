@@ -11,9 +11,9 @@ mod hub_names;
 mod import_gguf;
 mod inspect;
 mod json_lines;
-mod launch;
 mod merge;
 mod model_options;
+mod named_values;
 mod plan;
 mod plan_options;
 mod preflight;
@@ -35,7 +35,7 @@ use command_pages::{
 use messages::one_line;
 
 use crate::interruption::Interruption;
-use crate::launch::{ProgramFailed, RankFailed};
+use crate::launch::{LaunchOptions, ProgramFailed, RankFailed, launch};
 use crate::out_of_memory;
 
 /// Trains Qwen, Llama, Mistral and Gemma language models by reinforcement learning, and measures their entropy
@@ -49,29 +49,17 @@ pub struct Cli {
 impl Cli {
     /// Returns true if the command computes a model in this process.
     pub fn computes(&self) -> bool {
-        match self.command {
+        matches!(
+            self.command,
             Command::Doctor(_)
-            | Command::Score(_)
-            | Command::Generate(_)
-            | Command::Eval(_)
-            | Command::Serve(_)
-            | Command::Warmup(_)
-            | Command::Train(_)
-            | Command::Preflight(_) => true,
-            Command::Data(_)
-            | Command::Config(_)
-            | Command::Plan(_)
-            | Command::Launch(_)
-            | Command::Report(_)
-            | Command::Reproduce(_)
-            | Command::Inspect(_)
-            | Command::Export(_)
-            | Command::Merge(_)
-            | Command::ImportGguf(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::Confined(_) => false,
-        }
+                | Command::Score(_)
+                | Command::Generate(_)
+                | Command::Eval(_)
+                | Command::Serve(_)
+                | Command::Warmup(_)
+                | Command::Train(_)
+                | Command::Preflight(_)
+        )
     }
 
     /// Returns true if the command may ask libtorch about CUDA. The launcher does not, and a process that becomes another program
@@ -132,7 +120,7 @@ enum Command {
     /// Sample responses to the first questions of a run, and report whether the run can learn
     Preflight(preflight::Args),
     /// Start the ranks of one run on this host, and end all when one fails
-    Launch(launch::Args),
+    Launch(LaunchOptions),
     /// Write one self-contained HTML page, and its figures as SVG, about one or several runs
     Report(report::Args),
     /// Repeat the paper's findings on small models, from warm-up to report
@@ -170,7 +158,7 @@ impl Command {
             Self::Config(args) => config::run(args, out),
             Self::Plan(args) => plan::run(args, out),
             Self::Preflight(args) => preflight::run(args, out),
-            Self::Launch(args) => launch::run(args),
+            Self::Launch(options) => launch(options),
             Self::Report(args) => report::run(args, out),
             Self::Reproduce(args) => reproduce::run(args, out),
             Self::Inspect(args) => inspect::run(args, out),

@@ -4,14 +4,15 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hub_files::ModelParts;
 use model_files::text_tokenizer::TextTokenizer;
-use tch::{Device, Kind};
+use tch::Kind;
 use training_run::config::Device as DeviceChoice;
 use training_run::run_directory::RunDirectory;
 
 use super::hub_names;
+use super::named_values::{MaybeKind, kind};
 use decoder::model::Decoder;
 
 /// Options shared by the commands that run a model.
@@ -33,8 +34,8 @@ pub(super) struct Placement {
     #[arg(long, default_value = "auto", value_parser = |name: &str| DeviceChoice::try_from(name.to_owned()))]
     pub(super) device: DeviceChoice,
     /// Number format of the weights in memory; auto is f32 on the CPU and bf16 on CUDA
-    #[arg(long, value_enum, default_value_t = Precision::Auto)]
-    pub(super) dtype: Precision,
+    #[arg(long, default_value = "auto", value_parser = kind("f32 on the CPU, bf16 on CUDA"))]
+    pub(super) dtype: MaybeKind,
     /// CPU threads of one operation [default: one per core]
     #[arg(long, value_name = "N")]
     pub(super) threads: Option<i32>,
@@ -44,27 +45,6 @@ pub(super) struct Placement {
 pub(super) fn count_up_to<const MOST: usize>(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=MOST).contains(count));
     count.ok_or_else(|| format!("expected 1 to {MOST}"))
-}
-
-/// A kind of weights.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(super) enum Precision {
-    /// f32 on the CPU, bf16 on CUDA.
-    Auto,
-    /// 32-bit floats.
-    F32,
-    /// 16-bit floats with the range of f32.
-    Bf16,
-}
-
-impl Precision {
-    fn kind(self, device: Device) -> Kind {
-        match self {
-            Self::Bf16 => Kind::BFloat16,
-            Self::Auto if device.is_cuda() => Kind::BFloat16,
-            Self::F32 | Self::Auto => Kind::Float,
-        }
-    }
 }
 
 impl Placement {
@@ -77,7 +57,8 @@ impl Placement {
             tch::set_num_threads(threads);
         }
         let device = ranks::device::resolve(self.device)?;
-        let kind = self.dtype.kind(device);
+        let default = if device.is_cuda() { Kind::BFloat16 } else { Kind::Float };
+        let kind = self.dtype.unwrap_or(default);
         ranks::device::announce(self.device, device, kind, 1);
         Ok(Decoder::load(model, device, kind)?)
     }

@@ -10,15 +10,13 @@ use super::run_source::RunSource;
 use crate::progress::Progress;
 use crate::training::preflight;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Ask the first 32 questions of a run
   llm-trainer preflight configs/smollm2-sums.toml
   # Ask eight questions with another grading, and show one response
-  llm-trainer preflight configs/smollm2-sums.toml --set 'reward.grading={ strict = true }' --prompts 8 --show 1";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer preflight configs/smollm2-sums.toml --set 'reward.grading={ strict = true }' --prompts 8 --show 1")]
 pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,

@@ -11,20 +11,18 @@ use run_report::study::page::{Setting, headline, write, write_book};
 
 use crate::reproduce::{MODELS, Plan};
 
-const EXAMPLES: &str = "\
+/// First seed of a study: the settings were chosen on seeds 1 to 25.
+const FIRST_SEED: u64 = 41;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # All findings with verdicts, in runs/language-model; a second call goes on where the first was interrupted
   llm-trainer reproduce
   # A short look at all of them, without verdicts
   llm-trainer reproduce --quick
   # The same with other seeds, and whether it agrees
-  llm-trainer reproduce --first-seed 51 --output runs/other-seeds --compare runs/language-model/reproduce.json";
-
-/// First seed of a study: the settings were chosen on seeds 1 to 25.
-const FIRST_SEED: u64 = 41;
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer reproduce --first-seed 51 --output runs/other-seeds --compare runs/language-model/reproduce.json")]
 pub(super) struct Args {
     /// Folder of runs, figures and report [default: runs/language-model, or runs/language-model-quick with --quick]
     #[arg(long, value_name = "DIR")]

@@ -5,9 +5,10 @@ use std::fmt::Display;
 use clap::Args;
 use entropy_core::{EntropyBand, InputError};
 use model_files::sampling::Sampling;
+use serde::Serialize;
 
 /// Options of the sampling mask.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Args, Serialize)]
 pub(super) struct MaskOptions {
     #[arg(long, help = help("top_p", Sampling::DEFAULT.top_p))]
     pub(super) top_p: Option<f64>,
@@ -36,7 +37,7 @@ pub(super) fn help(option: &str, default: impl Display) -> String {
 }
 
 /// Bounds of the entropy of the distribution that each token is drawn from.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Args, Serialize)]
 pub(super) struct BandOptions {
     /// Raise the temperature of a token, at most tenfold, until its distribution has this entropy, in nats [default: none]
     #[arg(long, value_name = "H")]

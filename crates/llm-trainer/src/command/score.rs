@@ -13,14 +13,12 @@ use super::model_options::{LoadedModel, ModelOptions};
 use decoder::model::Decoder;
 use decoder::scoring::{Scores, score as score_tokens};
 
-const EXAMPLES: &str = r#"Examples:
+#[derive(Debug, clap::Args)]
+#[command(after_help = r#"Examples:
   # Score the texts of a file
   llm-trainer score --model models/SmolLM2-135M-Instruct --input texts.jsonl
   # Score one text
-  echo '{"text": "2 + 3 = 5"}' | llm-trainer score --model models/SmolLM2-135M-Instruct --input -"#;
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  echo '{"text": "2 + 3 = 5"}' | llm-trainer score --model models/SmolLM2-135M-Instruct --input -"#)]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelOptions,

@@ -17,17 +17,15 @@ use crate::serve::{Admission, BatchCapacity, Reader, Rollouts, Settings, listen,
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Serve a checkpoint on port 8000 of this machine
   llm-trainer serve runs/NAME/checkpoints/step-100 --model-name mine
   # Serve other machines too, with 64 responses at a time
   llm-trainer serve models/SmolLM2-135M-Instruct --host 0.0.0.0 --allow-remote --rows 64
   # Sample for a training run that sends new weights
-  llm-trainer serve models/SmolLM2-135M-Instruct --reload-root /shared/weights";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer serve models/SmolLM2-135M-Instruct --reload-root /shared/weights")]
 pub(super) struct Args {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
     /// checkpoint)

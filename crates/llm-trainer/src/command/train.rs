@@ -26,17 +26,15 @@ use messages::one_line;
 use ranks::Ranks;
 use ranks::device;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Train the demo
   llm-trainer train configs/demo.toml
   # Print configuration, memory and time of another seed, without training
   llm-trainer train configs/demo.toml --set name=GRPO-2 --set seed=2 --dry-run
   # Train a published run on your model and questions
-  llm-trainer train --preset qwen2.5-7b-kl-cov --set model.path=models/Qwen2.5-7B --set data.train=questions.jsonl";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer train --preset qwen2.5-7b-kl-cov --set model.path=models/Qwen2.5-7B --set data.train=questions.jsonl")]
 pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,

@@ -220,21 +220,7 @@ pub(super) struct ResponseWriter<'a> {
     pub(super) progress: &'a Progress,
     /// Problems done, over all sets.
     pub(super) done: &'a mut usize,
-    /// Responses to this set.
     pub(super) responses: &'a mut Vec<Response>,
-}
-
-impl ResponseWriter<'_> {
-    /// Takes all responses to the next problems.
-    fn take(&mut self, set: &PreparedSet, new: Vec<Response>) -> anyhow::Result<()> {
-        self.folder.append(set.name(), &new)?;
-        *self.done += new.len() / set.samples();
-        self.responses.extend(new);
-        let right = self.responses.iter().filter(|response| response.is_right()).count();
-        let share = right as f64 / self.responses.len() as f64;
-        self.progress.advance(*self.done as u64, &format!("{}: {share:.3} right", set.name()));
-        Ok(())
-    }
 }
 
 /// Finished responses that wait for those before them.
@@ -251,7 +237,7 @@ struct Waiting<'a, 'w> {
 }
 
 impl Waiting<'_, '_> {
-    /// Grades the problems at the front whose responses have all ended, and passes them on.
+    /// Grades the problems at the front whose responses have all ended, and writes them.
     fn hand_over(&mut self) -> anyhow::Result<()> {
         let samples = self.set.samples();
         let ended = self.generated.iter().take_while(|generated| generated.is_some()).count();
@@ -267,7 +253,15 @@ impl Waiting<'_, '_> {
             let (problem, sample) = (first + place / samples, place % samples);
             self.set.response(problem, sample, &generated, self.tokenizer)
         });
-        self.writer.take(self.set, judged.collect::<anyhow::Result<_>>()?)
+        let judged = judged.collect::<anyhow::Result<Vec<Response>>>()?;
+        let ResponseWriter { folder, progress, done, responses, .. } = &mut *self.writer;
+        folder.append(self.set.name(), &judged)?;
+        **done += count;
+        responses.extend(judged);
+        let right = responses.iter().filter(|response| response.is_right()).count();
+        let share = right as f64 / responses.len() as f64;
+        progress.advance(**done as u64, &format!("{}: {share:.3} right", self.set.name()));
+        Ok(())
     }
 }
 

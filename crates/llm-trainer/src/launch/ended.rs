@@ -18,7 +18,6 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// Returns true for exit code 0.
     pub(crate) fn is_success(self) -> bool {
         self == Self::Code(0)
     }
@@ -57,7 +56,6 @@ impl fmt::Display for Ended {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{program} ended with {how}")]
 pub(crate) struct ProgramFailed {
-    /// Name of the program.
     pub(crate) program: String,
     /// How it ended; its exit code is this process's.
     pub(crate) how: Ended,
@@ -96,9 +94,7 @@ impl Fault {
 pub(crate) struct RankFailed {
     /// The rank that failed first, or the one that the first failed ranks named.
     pub(crate) rank: usize,
-    /// Number of processes started.
     pub(crate) ranks: usize,
-    /// How it failed.
     pub(crate) fault: Fault,
     /// Other ranks that failed before they were told to end, in that order. At least one where the rank itself did not fail.
     pub(crate) followers: Vec<(usize, Ended)>,
@@ -122,7 +118,6 @@ impl RankFailed {
         how.interruption().or(ended_by)
     }
 
-    /// The launcher's exit code.
     pub(crate) fn exit_code(&self) -> u8 {
         self.how().exit_code()
     }
@@ -131,39 +126,8 @@ impl RankFailed {
 /// Events that the launcher waits for.
 #[derive(Debug)]
 pub(super) enum LaunchEvent {
-    /// A rank of this host, by its index on this host, has ended; the last field is the rank of the run that it blames.
+    /// A rank of this host has ended; the last field is the rank that it blames.
     Ended(usize, Ended, Option<usize>),
     /// A rank of another host has failed; the text says how.
     OtherHost(String),
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_names_the_first_rank_and_those_it_took_along() {
-        let fault = Fault::Ended(Ended::Signal(9));
-        let mut failed = RankFailed { rank: 1, ranks: 4, fault, followers: Vec::new() };
-        assert_eq!(failed.to_string(), "rank 1 of 4 ended with signal 9 (SIGKILL)");
-        failed.followers = vec![(0, Ended::Code(2)), (3, Ended::Signal(6))];
-        assert_eq!(
-            failed.to_string(),
-            "rank 1 of 4 ended with signal 9 (SIGKILL), then rank 0 with exit code 2, rank 3 with \
-             signal 6 (SIGABRT)"
-        );
-        assert_eq!(failed.exit_code(), 137);
-    }
-
-    #[test]
-    fn exit_codes_are_those_of_a_shell() {
-        for (how, code) in [
-            (Ended::Code(0), 0),
-            (Ended::Code(3), 3),
-            (Ended::Signal(15), 143),
-            (Ended::Code(255), 255),
-        ] {
-            assert_eq!(how.exit_code(), code);
-        }
-    }
 }

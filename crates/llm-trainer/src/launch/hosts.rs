@@ -1,7 +1,6 @@
 //! The launchers of one run on several hosts, and the messages they exchange through the store.
 
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -9,6 +8,7 @@ use anyhow::Context;
 use torch_ext::{GroupError, Store};
 
 use super::ended::LaunchEvent;
+use super::options::LaunchOptions;
 
 /// Interval at which a launcher reads the messages of the others.
 const LOOK: Duration = Duration::from_millis(250);
@@ -19,29 +19,6 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// Store key of the first failed launcher's message.
 const FAILURE: &str = "failure";
 
-/// One host of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Host {
-    /// Index of this host, from 0; host 0 serves the store.
-    pub(crate) index: usize,
-    /// Number of hosts, at least 1.
-    pub(crate) count: usize,
-    /// Name or address of host 0, under which all hosts reach it.
-    pub(crate) first: String,
-    /// TCP port of the store on host 0. With one host, 0 takes a free port.
-    pub(crate) port: u16,
-    /// Longest time that other hosts wait for host 0 to serve the store.
-    pub(crate) connect_timeout: Duration,
-}
-
-impl Host {
-    /// The only host of a run.
-    pub(crate) fn alone() -> Self {
-        let (first, connect_timeout) = ("127.0.0.1".to_owned(), Duration::from_mins(1));
-        Self { index: 0, count: 1, first, port: 0, connect_timeout }
-    }
-}
-
 /// The launchers of a run, once all that this one needs have joined.
 #[derive(Debug)]
 pub(super) struct Hosts {
@@ -50,40 +27,31 @@ pub(super) struct Hosts {
     pub(super) port: u16,
     /// The store; its host keeps it open until all launchers are done with it.
     store: Store,
-    mailbox: Option<(Arc<Mutex<Mailbox>>, JoinHandle<()>)>,
-}
-
-/// Messages between the launcher and the thread that talks to the store, which may take long to answer.
-#[derive(Debug, Default)]
-struct Mailbox {
-    is_leaving: bool,
-    /// The failure of a rank of this host, not yet sent.
-    own: Option<String>,
-    /// The failure of a rank of another host, if that came first.
-    others: Option<String>,
+    /// The thread that talks to the store, which may take long to answer, and how it gets failures; `None` with one host.
+    store_thread: Option<(Sender<String>, JoinHandle<()>)>,
 }
 
 impl Hosts {
     /// Serves the store, or connects to that of the first host, and checks that all launchers have the same run.
     pub(super) fn join(
-        host: &Host,
-        processes: usize,
+        options: &LaunchOptions,
         events: Sender<LaunchEvent>,
     ) -> anyhow::Result<Self> {
-        let Host { index, count, first, port, connect_timeout } = host;
-        let store = if *index == 0 {
-            Store::serve(*port, ANSWER).map_err(|error| not_served(host, error))?
+        let (first, port) = (options.first_host(), options.port());
+        let (index, count, processes) = (options.node_rank, options.nnodes, options.processes);
+        let store = if index == 0 {
+            Store::serve(port, ANSWER).map_err(|error| not_served(first, error))?
         } else {
-            Store::connect(first, *port, *connect_timeout, ANSWER)
-                .map_err(|error| not_reached(host, error))?
+            Store::connect(first, port, options.connect_seconds, ANSWER)
+                .map_err(|error| not_reached(first, port, error))?
         };
         let port = store.port().context("the store has no port")?;
-        if *count == 1 {
-            return Ok(Self { index: 0, port, store, mailbox: None });
+        if count == 1 {
+            return Ok(Self { index, port, store, store_thread: None });
         }
         let launch_store = store.prefixed("launch")?;
         let run = format!("-n {processes} --nnodes {count}");
-        if *index == 0 {
+        if index == 0 {
             launch_store.set("run", run.as_bytes())?;
         }
         let expected = String::from_utf8_lossy(&launch_store.get("run")?).into_owned();
@@ -92,54 +60,51 @@ impl Hosts {
             launch_store.add(&format!("here/{index}"), 1)? == 1,
             "another launcher is host {index} already, expected one launcher a host"
         );
-        let mailbox = Arc::<Mutex<Mailbox>>::default();
+        let (sender, failures) = channel();
         let store_thread = StoreThread {
             store: launch_store,
             events,
-            mailbox: Arc::clone(&mailbox),
-            host: *index,
+            failures,
+            host: index,
             has_told: false,
+            has_heard: false,
             is_first_to_fail: false,
-            others: (1..*count)
-                .map(|index| Other { index, beats: 0, heard: Instant::now() })
-                .collect(),
+            others: vec![(0, Instant::now()); count - 1],
         };
         let thread = thread::Builder::new().name("hosts".to_owned());
         let thread = thread.spawn(move || store_thread.run()).context("cannot start a thread")?;
-        Ok(Self { index: *index, port, store, mailbox: Some((mailbox, thread)) })
+        Ok(Self { index, port, store, store_thread: Some((sender, thread)) })
     }
 
-    /// Reports to the other hosts that a rank of this host has failed; `failure` says how.
-    pub(super) fn tell(&self, failure: &str) {
-        if let Some((mailbox, thread)) = &self.mailbox {
-            open(mailbox).own.get_or_insert_with(|| failure.to_owned());
-            thread.thread().unpark();
+    /// Reports to the other hosts that a rank of this host has failed; `failure` says how. The first report counts.
+    pub(super) fn tell(&self, failure: String) {
+        if let Some((failures, _)) = &self.store_thread {
+            // The thread may have ended with the store.
+            let _ = failures.send(failure);
         }
     }
 
     /// Waits for the other hosts after the ranks of this host have ended. Host 0, which serves the store, waits until the ranks of all
-    /// other hosts have ended or are silent. No host waits longer than `patience`, nor once `is_asked_to_end`. Returns the
-    /// failure of another host if it came first.
+    /// other hosts have ended or are silent. No host waits longer than `patience`, nor once `is_asked_to_end`.
     pub(super) fn wait_for_others(
         self,
         patience: Option<Duration>,
-        is_asked_to_end: impl Fn() -> bool,
-    ) -> Option<String> {
-        let (mailbox, thread) = self.mailbox?;
+        mut is_asked_to_end: impl FnMut() -> bool,
+    ) {
+        let Some((failures, thread)) = self.store_thread else { return };
+        // Says that this launcher leaves.
+        drop(failures);
         let patience = patience.unwrap_or(if self.index == 0 { Duration::MAX } else { SILENCE });
-        open(&mailbox).is_leaving = true;
-        thread.thread().unpark();
         let began = Instant::now();
         while !thread.is_finished() && began.elapsed() < patience && !is_asked_to_end() {
             thread::sleep(LOOK / 10);
         }
         // Not earlier: dropping the store stops its server.
         drop(self.store);
-        open(&mailbox).others.take()
     }
 }
 
-fn not_served(Host { first, .. }: &Host, error: GroupError) -> anyhow::Error {
+fn not_served(first: &str, error: GroupError) -> anyhow::Error {
     match error {
         GroupError::PortTaken { port } => anyhow::anyhow!(
             "cannot serve the store at {first}:{port}: {error}; expected a free one as --master-port, the \
@@ -149,7 +114,7 @@ fn not_served(Host { first, .. }: &Host, error: GroupError) -> anyhow::Error {
     }
 }
 
-fn not_reached(Host { first, port, .. }: &Host, error: GroupError) -> anyhow::Error {
+fn not_reached(first: &str, port: u16, error: GroupError) -> anyhow::Error {
     let message = match error {
         GroupError::Store { message, .. } => message,
         other => other.to_string(),
@@ -160,51 +125,46 @@ fn not_reached(Host { first, port, .. }: &Host, error: GroupError) -> anyhow::Er
     )
 }
 
-fn open(mailbox: &Mutex<Mailbox>) -> MutexGuard<'_, Mailbox> {
-    mailbox.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The launcher of another host, as last heard from.
-struct Other {
-    index: usize,
-    beats: i64,
-    heard: Instant,
-}
-
 /// The thread that talks to the store.
 struct StoreThread {
     store: Store,
     events: Sender<LaunchEvent>,
-    mailbox: Arc<Mutex<Mailbox>>,
+    /// Failures of ranks of this host; it is closed once the launcher leaves.
+    failures: Receiver<String>,
     host: usize,
     has_told: bool,
+    has_heard: bool,
     is_first_to_fail: bool,
-    /// All hosts but host 0.
-    others: Vec<Other>,
+    /// Number of the last heartbeat of every host but host 0, and the time at which it was heard.
+    others: Vec<(i64, Instant)>,
 }
 
 impl StoreThread {
     fn run(mut self) {
+        let (mut failure, mut is_leaving) = (None, false);
         loop {
-            // Read this flag before the messages: whatever was reported before leaving is still sent.
-            let is_leaving = open(&self.mailbox).is_leaving;
-            match self.exchange(is_leaving) {
+            match self.exchange(failure.as_deref(), is_leaving) {
                 Ok(true) => return,
-                Ok(false) => thread::park_timeout(LOOK),
+                Ok(false) => {}
                 Err(_) => {
                     // Host 0 keeps its store until all have left, so it died early.
-                    let lost = "host 0, whose launcher serves the store, is gone".to_owned();
-                    self.heard(lost);
+                    self.heard("host 0, whose launcher serves the store, is gone".to_owned());
                     return;
                 }
+            }
+            match self.failures.recv_timeout(LOOK) {
+                Ok(reported) => failure = failure.or(Some(reported)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) if is_leaving => thread::sleep(LOOK),
+                // All that was reported before leaving has come.
+                Err(RecvTimeoutError::Disconnected) => is_leaving = true,
             }
         }
     }
 
-    /// Sends the pending messages and reads those of the others. Returns true once there is nobody left to wait for.
-    fn exchange(&mut self, is_leaving: bool) -> Result<bool, GroupError> {
+    /// Sends the failure of a rank of this host, and reads what the others say. Returns true once there is nobody left to wait for.
+    fn exchange(&mut self, failure: Option<&str>, is_leaving: bool) -> Result<bool, GroupError> {
         self.store.add(&format!("beat/{}", self.host), 1)?;
-        let failure = open(&self.mailbox).own.clone();
         if let Some(failure) = failure.filter(|_| !self.has_told) {
             self.has_told = true;
             if self.store.add("failures", 1)? == 1 {
@@ -225,22 +185,20 @@ impl StoreThread {
             return Ok(true);
         }
         let mut is_over = true;
-        for other in &mut self.others {
-            let beats = self.store.add(&format!("beat/{}", other.index), 0)?;
-            if beats != other.beats {
-                (other.beats, other.heard) = (beats, Instant::now());
+        for (host, (last, heard)) in (1..).zip(&mut self.others) {
+            let beats = self.store.add(&format!("beat/{host}"), 0)?;
+            if beats != *last {
+                (*last, *heard) = (beats, Instant::now());
             }
-            let has_left = self.store.is_set(&format!("left/{}", other.index))?;
-            is_over &= has_left || other.heard.elapsed() > SILENCE;
+            let has_left = self.store.is_set(&format!("left/{host}"))?;
+            is_over &= has_left || heard.elapsed() > SILENCE;
         }
         Ok(is_over)
     }
 
     /// Records the failure of another host; only the first one counts.
-    fn heard(&self, failure: String) {
-        let mut mailbox = open(&self.mailbox);
-        if mailbox.others.is_none() {
-            mailbox.others = Some(failure.clone());
+    fn heard(&mut self, failure: String) {
+        if !std::mem::replace(&mut self.has_heard, true) {
             // The launcher may no longer receive events.
             let _ = self.events.send(LaunchEvent::OtherHost(failure));
         }

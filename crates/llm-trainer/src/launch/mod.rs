@@ -7,11 +7,11 @@
 
 mod ended;
 mod hosts;
+mod options;
 mod output;
 mod processes;
 mod supervision;
-mod variables;
 
 pub(crate) use ended::{Ended, ProgramFailed, RankFailed};
-pub(crate) use hosts::Host;
-pub(crate) use processes::{LaunchOptions, launch};
+pub(crate) use options::LaunchOptions;
+pub(crate) use processes::launch;

@@ -1,13 +1,10 @@
 //! The processes of a launch: start, watch, signal, reap.
 
-use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -15,14 +12,14 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::flag;
+use signal_hook::iterator::Signals;
 use tempfile::TempDir;
 
 use super::ended::{Ended, LaunchEvent, RankFailed};
-use super::hosts::{Host, Hosts};
+use super::hosts::Hosts;
+use super::options::LaunchOptions;
 use super::output::copy_lines;
-use super::supervision::{Step, Supervision};
-use super::variables::{threads, variables};
+use super::supervision::Supervision;
 use crate::child_group::kill_all;
 use ranks::record::{self, Record};
 
@@ -31,116 +28,82 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Longest time to wait for the last lines of ranks that have ended.
 const LAST_LINES: Duration = Duration::from_secs(2);
 
-/// The command to start, and how to start it.
-#[derive(Debug, Clone)]
-pub(crate) struct LaunchOptions {
-    /// Number of processes on this host, at least 1.
-    pub(crate) processes: usize,
-    /// This host; every host of the run starts the same number of processes.
-    pub(crate) host: Host,
-    /// Time that the other ranks have to end after one has failed.
-    pub(crate) grace: Duration,
-    /// Directory for each rank's output, `rank-0.log` and so on. Without it, output goes line by line to the launcher's own.
-    pub(crate) log_directory: Option<PathBuf>,
-    /// The program and its arguments.
-    pub(crate) command: Vec<OsString>,
-}
-
-impl LaunchOptions {
-    /// The first rank of this host.
-    fn first(&self) -> usize {
-        self.host.index * self.processes
-    }
-
-    /// Number of ranks of the run.
-    fn ranks(&self) -> usize {
-        self.host.count * self.processes
-    }
-}
-
 /// Starts the ranks of this host and waits until all have ended.
 ///
 /// Every rank leads its own process group. SIGTERM, SIGINT, SIGHUP and SIGUSR1 are passed on to all groups, SIGHUP as SIGTERM.
 /// When one rank fails, the others get SIGTERM, and SIGKILL after the grace. Launchers of other hosts hear of it through the
 /// store and do the same. If a rank of this host failed, the error is [`RankFailed`].
 pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
-    assert!(options.processes > 0 && !options.command.is_empty(), "something to start");
+    options.check()?;
     let (sender, events) = channel();
     // A signal still ends the launcher while it waits for other hosts.
-    let hosts = Hosts::join(&options.host, options.processes, sender.clone())?;
-    let requests = Requests::listen().context("cannot listen for signals")?;
-    if let Some(directory) = &options.log_directory {
+    let hosts = Hosts::join(options, sender.clone())?;
+    let requests = Signals::new([SIGUSR1, SIGINT, SIGTERM, SIGHUP]);
+    let mut requests = requests.context("cannot listen for signals")?;
+    if let Some(directory) = &options.log_dir {
         fs::create_dir_all(directory)
             .with_context(|| format!("cannot make {}", directory.display()))?;
     }
     // Without this directory the first failure is named, even if another rank caused it.
     let records = tempfile::tempdir().ok();
-    let mut ranks = Ranks { leaders: Vec::new(), copies: Vec::new(), records };
+    let mut ranks = Ranks { options, leaders: Vec::new(), copies: Vec::new(), records };
     for index in 0..options.processes {
-        if let Err(error) = ranks.start(index, options, hosts.port, &sender) {
-            hosts.tell(&format!("{error:#}"));
+        if let Err(error) = ranks.start(index, hosts.port, &sender) {
+            hosts.tell(format!("{error:#}"));
             drop(ranks);
             hosts.wait_for_others(Some(options.grace), || false);
             return Err(error);
         }
     }
-    let (outcome, elsewhere) = ranks.supervise(options, &hosts, &requests, &events);
+    let (outcome, elsewhere) = ranks.supervise(&hosts, &mut requests, &events);
     ranks.end();
     let is_well = outcome.is_ok() && elsewhere.is_none();
     let patience = (!is_well).then_some(options.grace);
-    let first = hosts.wait_for_others(patience, || !requests.take().is_empty());
-    match (outcome.map_err(anyhow::Error::from), first.or(elsewhere)) {
+    hosts.wait_for_others(patience, || !taken(&mut requests).is_empty());
+    let told_since = || {
+        events.try_iter().find_map(|event| match event {
+            LaunchEvent::OtherHost(failure) => Some(failure),
+            LaunchEvent::Ended(..) => None,
+        })
+    };
+    match (outcome.map_err(anyhow::Error::from), elsewhere.or_else(told_since)) {
         (outcome, None) => outcome,
         (Ok(()), Some(elsewhere)) => Err(anyhow::Error::msg(elsewhere)),
         (Err(failed), Some(elsewhere)) => Err(failed.context(elsewhere)),
     }
 }
 
-/// Signals that the launcher itself may receive, each with what the ranks get for it.
-struct Requests([(Arc<AtomicBool>, Signal); 4]);
-
-impl Requests {
-    fn listen() -> io::Result<Self> {
-        let on = |signal| -> io::Result<Arc<AtomicBool>> {
-            let flag = Arc::default();
-            flag::register(signal, Arc::clone(&flag))?;
-            Ok(flag)
-        };
-        Ok(Self([
-            (on(SIGUSR1)?, Signal::USR1),
-            (on(SIGINT)?, Signal::INT),
-            (on(SIGTERM)?, Signal::TERM),
-            (on(SIGHUP)?, Signal::TERM),
-        ]))
-    }
-
-    /// Takes the signals to pass on: each once, however often it came since the last call.
-    fn take(&self) -> Vec<Signal> {
-        let asked = self.0.iter().filter(|(flag, _)| flag.swap(false, Ordering::Relaxed));
-        asked.map(|(_, signal)| *signal).collect()
-    }
+/// The signals that this process got since the last call, each once, as the ranks get them.
+fn taken(requests: &mut Signals) -> Vec<Signal> {
+    let passed_on = |signal| match signal {
+        SIGUSR1 => Signal::USR1,
+        SIGINT => Signal::INT,
+        _ => Signal::TERM,
+    };
+    requests.pending().map(passed_on).collect()
 }
 
 /// All processes that were started. Dropping it kills every one.
-struct Ranks {
+struct Ranks<'a> {
+    options: &'a LaunchOptions,
     leaders: Vec<Child>,
     copies: Vec<JoinHandle<()>>,
     /// Directory in which failed ranks leave their error records.
     records: Option<TempDir>,
 }
 
-impl Ranks {
+impl Ranks<'_> {
     fn start(
         &mut self,
         index: usize,
-        options: &LaunchOptions,
         port: u16,
         ended: &Sender<LaunchEvent>,
     ) -> anyhow::Result<()> {
-        let rank = options.first() + index;
+        let options = self.options;
+        let rank = options.first_rank() + index;
         let mut command = Command::new(&options.command[0]);
         command.args(&options.command[1..]);
-        command.envs(variables(index, options.processes, &options.host, port));
+        command.envs(options.variables(index, port));
         let record = self.records.as_ref().map(|folder| folder.path().join(rank.to_string()));
         // An empty name asks for no record.
         command.env(record::VARIABLE, record.as_deref().unwrap_or(Path::new("")));
@@ -148,10 +111,10 @@ impl Ranks {
         command.envs(crate::openmp::variable());
         if std::env::var_os("OMP_NUM_THREADS").is_none() {
             let processors = std::thread::available_parallelism().map_or(1, usize::from);
-            command.env("OMP_NUM_THREADS", threads(processors, options.processes).to_string());
+            command.env("OMP_NUM_THREADS", (processors / options.processes).max(1).to_string());
         }
         command.process_group(0).stdin(Stdio::null());
-        match &options.log_directory {
+        match &options.log_dir {
             None => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
             Some(directory) => {
                 let file = log_file(directory, rank)?;
@@ -172,7 +135,7 @@ impl Ranks {
             let how = wait_for_end(process);
             let culprit = record.and_then(|path| Record::read(&path)?.culprit);
             // The channel is closed once the launcher is done.
-            let _ = ended.send(LaunchEvent::Ended(index, how, culprit));
+            let _ = ended.send(LaunchEvent::Ended(rank, how, culprit));
         });
         Ok(())
     }
@@ -181,14 +144,14 @@ impl Ranks {
     /// reported.
     fn supervise(
         &self,
-        options: &LaunchOptions,
         hosts: &Hosts,
-        requests: &Requests,
+        requests: &mut Signals,
         events: &Receiver<LaunchEvent>,
     ) -> (Result<(), RankFailed>, Option<String>) {
-        let ranks = options.first()..options.first() + self.leaders.len();
-        let mut supervision = Supervision::new(ranks, options.ranks(), options.grace);
-        let mut elsewhere = None;
+        let first = self.options.first_rank();
+        let ranks = first..first + self.leaders.len();
+        let mut supervision = Supervision::new(ranks, self.options.ranks(), self.options.grace);
+        let (mut elsewhere, mut has_told) = (None, false);
         while !supervision.is_over() {
             let event = match events.recv_timeout(LOOK) {
                 Ok(event) => Some(event),
@@ -196,18 +159,18 @@ impl Ranks {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             let now = Instant::now();
-            for signal in requests.take() {
+            for signal in taken(requests) {
                 self.signal(&supervision, signal);
                 if signal != Signal::USR1 {
                     supervision.on_asked_to_end(now);
                 }
             }
-            let mut step = None;
+            let mut told = None;
             // Ranks that ended at the same time are handled before any rank is told to end.
             for event in event.into_iter().chain(events.try_iter()) {
-                step = step.or(match event {
-                    LaunchEvent::Ended(index, how, culprit) => {
-                        supervision.on_end(index, how, culprit, now)
+                told = told.or(match event {
+                    LaunchEvent::Ended(rank, how, culprit) => {
+                        supervision.on_end(rank, how, culprit, now)
                     }
                     LaunchEvent::OtherHost(failure) => {
                         eprintln!("{failure}: ending the ranks of this host");
@@ -217,12 +180,14 @@ impl Ranks {
                 });
             }
             if let Err(failed) = supervision.outcome()
+                && !has_told
                 && failed.how().interruption().is_none()
             {
-                hosts.tell(&failed.to_string());
+                hosts.tell(failed.to_string());
+                has_told = true;
             }
-            if let Some(step) = step.or_else(|| supervision.on_time(now)) {
-                self.take(step, options, &mut supervision);
+            if let Some(signal) = told.or_else(|| supervision.on_time(now)) {
+                self.end_by(signal, &mut supervision);
             }
         }
         if supervision.has_failed() {
@@ -231,33 +196,26 @@ impl Ranks {
         (supervision.outcome(), elsewhere)
     }
 
-    /// Takes a step: tells the ranks that still run to end, or kills them.
-    fn take(&self, step: Step, options: &LaunchOptions, supervision: &mut Supervision) {
-        let signal = match step {
-            Step::Terminate => {
-                if let Err(failed) = supervision.outcome() {
-                    eprintln!("{failed}: ending the others");
-                }
-                Signal::TERM
+    /// Tells the ranks that still run to end, or kills them.
+    fn end_by(&self, signal: Signal, supervision: &mut Supervision) {
+        if signal == Signal::KILL {
+            let seconds = self.options.grace.as_secs_f64();
+            for rank in supervision.running() {
+                eprintln!("rank {rank} did not end within {seconds} s and is killed");
             }
-            Step::Kill => {
-                for index in supervision.running() {
-                    let rank = options.first() + index;
-                    let seconds = options.grace.as_secs_f64();
-                    eprintln!("rank {rank} did not end within {seconds} s and is killed");
-                }
-                Signal::KILL
-            }
-        };
+        } else if let Err(failed) = supervision.outcome() {
+            eprintln!("{failed}: ending the others");
+        }
         self.signal(supervision, signal);
         supervision.on_told_to_end();
     }
 
     /// Sends a signal to the process groups of all ranks that still run.
     fn signal(&self, supervision: &Supervision, signal: Signal) {
-        for index in supervision.running() {
+        for rank in supervision.running() {
             // The leader may end at this moment. It is not reaped yet, so no other process has its number.
-            let _ = kill_process_group(Pid::from_child(&self.leaders[index]), signal);
+            let leader = &self.leaders[rank - self.options.first_rank()];
+            let _ = kill_process_group(Pid::from_child(leader), signal);
         }
     }
 
@@ -282,7 +240,7 @@ impl Ranks {
     }
 }
 
-impl Drop for Ranks {
+impl Drop for Ranks<'_> {
     fn drop(&mut self) {
         self.kill();
         for leader in &mut self.leaders {

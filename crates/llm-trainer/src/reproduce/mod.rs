@@ -68,7 +68,6 @@ impl Plan {
         self.output.join("end").join(model.name).join(format!("{}-{seed}", method.name))
     }
 
-    /// Writes a configuration and returns its path.
     fn write(&self, name: &str, table: &toml::Table) -> anyhow::Result<PathBuf> {
         let path = self.output.join("configs").join(format!("{name}.toml"));
         let text = toml::to_string(table)?;

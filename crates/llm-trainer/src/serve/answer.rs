@@ -1,67 +1,32 @@
 //! The answer to a request: one object, or one for each token of a stream.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Map, Value, json};
 
-use super::recording::{TurnAnswer, finish_reason};
-use super::request::{RecordedRequest, Request, Style};
-use super::tool_calls::{ToolCall, tool_calls};
+use super::choice::{Choice, finish_reason};
+use super::recording::TurnPrompt;
+use super::request::{Request, Style};
+use super::server::Server;
+use super::tool_calls::tool_calls;
 use super::worker::RequestEvent;
 use decoder::generation::{Finish, GenerationError};
 
 /// A request in progress and its answer so far.
-#[derive(Debug)]
 pub(super) struct Answer {
+    server: Arc<Server>,
     id: String,
     /// Seconds since 1970.
     created: u64,
-    model: String,
     request: Request,
     choices: Vec<Choice>,
 }
 
-/// One response to one prompt; the columns have one entry per token.
-#[derive(Debug, Default)]
-struct Choice {
-    prompt: usize,
-    text: String,
-    token_ids: Vec<u32>,
-    log_prob: Vec<f64>,
-    top: Vec<Vec<(u32, f64)>>,
-    /// Log-probabilities of the prompt's tokens, if they are scored.
-    prompt_log_prob: Vec<f64>,
-    finish: Option<Finish>,
-    /// Calls of tools, which the text is without.
-    calls: Vec<ToolCall>,
-    /// Number of reloads of the weights that drew it.
-    version: u64,
-}
-
-impl Choice {
-    /// Text that no later token can change and that was not told yet: complete characters, and nothing that may become one of
-    /// `stops`.
-    fn new_text(
-        &self,
-        tokenizer: &TextTokenizer,
-        stops: Option<&StopStrings>,
-    ) -> Result<String, TokenizerError> {
-        let decoded = tokenizer.decode(&self.token_ids)?;
-        let mut safe = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded));
-        if self.finish.is_none() {
-            // Bytes that are no character yet; then the beginnings of stop strings.
-            safe = safe.trim_end_matches(char::REPLACEMENT_CHARACTER);
-            safe = &safe[..safe.len() - stops.map_or(0, |stops| stops.begun_at_end(safe))];
-        }
-        Ok(safe.get(self.text.len()..).unwrap_or_default().to_owned())
-    }
-}
-
 impl Answer {
-    /// Answers now, in the name of a model; `name` is unique among answers.
-    pub(super) fn new(name: &str, model: String, request: Request) -> Self {
+    /// Answers now; `name` is unique among answers.
+    pub(super) fn new(server: Arc<Server>, name: &str, request: Request) -> Self {
         let prefix = match request.style {
             Style::Completion => "cmpl",
             Style::Chat => "chatcmpl",
@@ -72,14 +37,13 @@ impl Answer {
                 (0..request.options.samples).map(move |_| Choice { prompt, ..Choice::default() })
             })
             .collect();
-        Self { id: format!("{prefix}-{name}"), created, model, request, choices }
+        Self { server, id: format!("{prefix}-{name}"), created, request, choices }
     }
 
     /// Takes an event of the model; for a stream, returns the object to send, if any.
     pub(super) fn on_event(
         &mut self,
         event: RequestEvent,
-        tokenizer: &TextTokenizer,
     ) -> Result<Option<Value>, GenerationError> {
         match event {
             RequestEvent::Failed(error) => Err(error),
@@ -96,11 +60,11 @@ impl Answer {
                 choice.log_prob.push(drawing.log_prob);
                 choice.top.push(drawing.top);
                 (choice.finish, choice.version) = (drawing.finish, version);
-                let new =
-                    choice.new_text(tokenizer, self.request.options.stop_strings.as_deref())?;
+                let stops = self.request.options.stop_strings.as_deref();
+                let new = choice.new_text(&self.server.reader.tokenizer, stops)?;
                 choice.text.push_str(&new);
                 if self.request.streams {
-                    return Ok(Some(self.chunk(index, &new, tokenizer)?));
+                    return Ok(Some(self.chunk(index, &new)?));
                 }
                 let is_read = choice.finish.is_some() && self.request.calls_tools;
                 if is_read && let Some((content, calls)) = tool_calls(&choice.text) {
@@ -116,23 +80,22 @@ impl Answer {
         self.request.only_echo || self.choices.iter().all(|choice| choice.finish.is_some())
     }
 
+    fn tokenizer(&self) -> &TextTokenizer {
+        &self.server.reader.tokenizer
+    }
+
     fn object(&self, is_chunk: bool, choices: &[Value]) -> Value {
         let object = match (self.request.style, is_chunk) {
             (Style::Completion, _) => "text_completion",
             (Style::Chat, false) => "chat.completion",
             (Style::Chat, true) => "chat.completion.chunk",
         };
-        let Self { id, created, model, .. } = self;
+        let (Self { id, created, .. }, model) = (self, &self.server.reader.model_name);
         json!({"id": id, "object": object, "created": created, "model": model, "choices": choices})
     }
 
     /// Builds the object for the last token of a response.
-    fn chunk(
-        &self,
-        index: usize,
-        new: &str,
-        tokenizer: &TextTokenizer,
-    ) -> Result<Value, TokenizerError> {
+    fn chunk(&self, index: usize, new: &str) -> Result<Value, TokenizerError> {
         let choice = &self.choices[index];
         let last = choice.token_ids.len() - 1;
         let (name, content) = match self.request.style {
@@ -140,7 +103,7 @@ impl Answer {
             Style::Chat if last == 0 => ("delta", json!({"content": new, "role": "assistant"})),
             Style::Chat => ("delta", json!({"content": new})),
         };
-        let log_probs = self.log_probs(choice, last, tokenizer)?;
+        let log_probs = self.log_probs(choice, last)?;
         let finish = choice.finish.map(finish_reason);
         let mut told = json!({
             "index": index, name: content, "logprobs": log_probs, "finish_reason": finish,
@@ -160,24 +123,26 @@ impl Answer {
         })
     }
 
-    /// Builds the full answer.
-    pub(super) fn whole(&self, tokenizer: &TextTokenizer) -> Result<Value, TokenizerError> {
+    pub(super) fn whole(&self) -> Result<Value, TokenizerError> {
         let mut choices = Vec::with_capacity(self.choices.len());
         for (index, choice) in self.choices.iter().enumerate() {
             let finish = match choice.finish {
                 Some(Finish::Stop | Finish::StopString) if !choice.calls.is_empty() => "tool_calls",
                 finish => finish.map_or("length", finish_reason),
             };
-            let prompt = &self.request.prompts[choice.prompt];
+            let prompt = &self.request.prompts[choice.prompt].token_ids;
             let (name, content) = match self.request.style {
                 Style::Completion => {
-                    let before =
-                        if self.request.echo { tokenizer.decode(prompt)? } else { String::new() };
+                    let before = if self.request.echo {
+                        self.tokenizer().decode(prompt)?
+                    } else {
+                        String::new()
+                    };
                     ("text", json!(before + &choice.text))
                 }
                 Style::Chat => ("message", self.message(index)),
             };
-            let log_probs = self.log_probs(choice, 0, tokenizer)?;
+            let log_probs = self.log_probs(choice, 0)?;
             let mut told = json!({
                 "index": index, name: content, "logprobs": log_probs, "finish_reason": finish,
             });
@@ -206,23 +171,15 @@ impl Answer {
         message
     }
 
-    /// The request, and what is recorded of its only answer, if it is one of a rollout.
-    pub(super) fn recorded(&self) -> Option<(&RecordedRequest, TurnAnswer<'_>)> {
-        let (request, choice) = self.request.recorded.as_ref().zip(self.choices.first())?;
-        let answer = TurnAnswer {
-            token_ids: choice.token_ids.clone(),
-            log_prob: choice.log_prob.clone(),
-            finish: choice.finish?,
-            version: choice.version,
-            content: &choice.text,
-            calls: &choice.calls,
-        };
-        Some((request, answer))
+    /// The prompt and its only answer, if it is one of a rollout.
+    pub(super) fn recorded(&self) -> Option<(&TurnPrompt, &Choice)> {
+        self.request.turn?;
+        self.request.prompts.first().zip(self.choices.first())
     }
 
     /// Numbers of prompt tokens and of drawn ones.
     pub(super) fn tokens(&self) -> [u64; 2] {
-        let prompt: usize = self.request.prompts.iter().map(Vec::len).sum();
+        let prompt: usize = self.request.prompts.iter().map(|prompt| prompt.token_ids.len()).sum();
         let drawn: usize = self.choices.iter().map(|choice| choice.token_ids.len()).sum();
         [prompt as u64, drawn as u64]
     }
@@ -233,20 +190,15 @@ impl Answer {
     }
 
     /// Log-probabilities of the tokens from `first` on, in the format of the interface; null if not requested.
-    fn log_probs(
-        &self,
-        choice: &Choice,
-        first: usize,
-        tokenizer: &TextTokenizer,
-    ) -> Result<Value, TokenizerError> {
+    fn log_probs(&self, choice: &Choice, first: usize) -> Result<Value, TokenizerError> {
         if self.request.log_probs.is_none() {
             return Ok(Value::Null);
         }
         if self.request.style == Style::Completion {
-            return self.completion_log_probs(choice, first, tokenizer);
+            return self.completion_log_probs(choice, first);
         }
         let one = |id: u32, log_prob: f64| -> Result<Value, TokenizerError> {
-            let text = tokenizer.decode_raw(&[id])?;
+            let text = self.tokenizer().decode_raw(&[id])?;
             // Part of a character has bytes that its text does not say.
             let bytes =
                 (!text.contains(char::REPLACEMENT_CHARACTER)).then(|| text.as_bytes().to_vec());
@@ -262,15 +214,11 @@ impl Answer {
     }
 
     /// Builds four columns: tokens, log-probabilities, most likely alternatives, and offsets in the text.
-    fn completion_log_probs(
-        &self,
-        choice: &Choice,
-        first: usize,
-        tokenizer: &TextTokenizer,
-    ) -> Result<Value, TokenizerError> {
+    fn completion_log_probs(&self, choice: &Choice, first: usize) -> Result<Value, TokenizerError> {
+        let tokenizer = self.tokenizer();
         let (mut texts, mut log_probs, mut tops) = (Vec::new(), Vec::new(), Vec::new());
         if self.request.echo {
-            for (place, id) in self.request.prompts[choice.prompt].iter().enumerate() {
+            for (place, id) in self.request.prompts[choice.prompt].token_ids.iter().enumerate() {
                 texts.push(tokenizer.decode_raw(&[*id])?);
                 // The first token is given: nothing says how likely it is.
                 let log_prob = place.checked_sub(1).and_then(|at| choice.prompt_log_prob.get(at));

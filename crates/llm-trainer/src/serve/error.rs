@@ -118,7 +118,6 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// The body of the answer.
     pub(super) fn json(&self) -> Value {
         let kind = match self.status {
             StatusCode::TOO_MANY_REQUESTS => "rate_limit_error",

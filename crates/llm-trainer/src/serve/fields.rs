@@ -20,7 +20,6 @@ const WITHOUT_EFFECT: [&str; 8] = [
     "skip_special_tokens",
 ];
 
-/// A request's fields.
 #[derive(Debug)]
 pub(super) struct Fields(Map<String, Value>);
 

@@ -118,22 +118,19 @@ async fn accept(
             // A connection that is gone before it was taken is no reason to end.
             (listener.accept().await, place)
         };
-        let (stream, peer, place) = tokio::select! {
-            (accepted, place) = next => {
-                if let (Ok((stream, peer)), Ok(place)) = (accepted, place) {
-                    (stream, peer, place)
-                } else {
-                    // Out of files, say: not at full speed.
-                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-                    continue;
-                }
-            },
+        let accepted = tokio::select! {
+            accepted = next => accepted,
             outcome = &mut ended => {
                 outcome?;
                 break;
             }
             // The model thread takes no more requests.
             () = server.model_requests.closed() => break,
+        };
+        let (Ok((stream, peer)), Ok(place)) = accepted else {
+            // Out of files, say: not at full speed.
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            continue;
         };
         let server = Arc::clone(&server);
         let service = service_fn(move |request| {

@@ -5,6 +5,7 @@
 
 mod admission;
 mod answer;
+mod choice;
 mod conversation;
 mod error;
 mod fields;
@@ -36,7 +37,6 @@ use std::time::Duration;
 /// Limits of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    /// Requests that are let in.
     pub(crate) admission: Admission,
     /// Most requests that wait for the model; further ones are refused with status 429.
     pub(crate) queue: usize,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hyper::StatusCode;
 use hyper::body::Bytes;
@@ -26,35 +27,34 @@ impl Server {
         rollout: Option<&str>,
     ) -> Result<Response, ApiError> {
         let request = self.read(style, body, rollout)?;
-        let turn = request.recorded.as_ref().map(|recorded| (recorded.owner, recorded.turn));
         let random = self.random();
         let (sender, mut events) = unbounded_channel();
         self.send_to_model(ModelRequest::Generate(Work {
-            prompts: request.prompts.clone(),
+            prompts: request.prompts.iter().map(|prompt| prompt.token_ids.clone()).collect(),
             options: Arc::clone(&request.options),
             seed: request.seed.unwrap_or(random),
             top: request.log_probs.unwrap_or(0),
             scores: request.echo && request.log_probs.is_some(),
             draws: !request.only_echo,
-            turn: turn.and_then(|(owner, turn)| Some((owner?, turn))),
+            turn: request.turn.and_then(|(turn, owner)| Some((owner?, turn))),
             events: sender,
         }))?;
         // Answers of a deterministic harness's rollout are the same each time, ids included.
-        let name = match rollout.zip(turn) {
-            Some((rollout, (_, turn))) => format!("{rollout}-{turn}"),
+        let name = match rollout.zip(request.turn) {
+            Some((rollout, (turn, _))) => format!("{rollout}-{turn}"),
             None => format!("{random:016x}"),
         };
         let streams = request.streams;
-        let mut answer = Answer::new(&name, self.reader.model_name.clone(), request);
+        let mut answer = Answer::new(Arc::clone(self), &name, request);
         if streams {
             return Ok(self.stream(answer, events, rollout.map(str::to_owned)));
         }
         while let Some(event) = events.recv().await {
-            answer.on_event(event, &self.reader.tokenizer)?;
+            answer.on_event(event)?;
         }
         self.complete(&answer, rollout)?;
-        let told = answer.whole(&self.reader.tokenizer);
-        Ok(whole(StatusCode::OK, &told.map_err(|error| ApiError::engine(error.to_string()))?))
+        let told = answer.whole().map_err(|error| ApiError::engine(error.to_string()));
+        Ok(whole(StatusCode::OK, &told?))
     }
 
     /// Counts and records an answer, before the client has it; fails if the model has not drawn all of it.
@@ -62,7 +62,9 @@ impl Server {
         if !answer.is_whole() {
             return Err(ApiError::engine("the model has stopped before the answer was whole"));
         }
-        self.count(answer);
+        let [prompt, drawn] = answer.tokens();
+        self.counts.prompt_tokens.fetch_add(prompt, Ordering::Relaxed);
+        self.counts.drawn_tokens.fetch_add(drawn, Ordering::Relaxed);
         self.record(answer, rollout)
     }
 
@@ -79,7 +81,7 @@ impl Server {
             let say =
                 |value: &Value| pieces.send(Bytes::from(format!("data: {value}\n\n"))).is_ok();
             while let Some(event) = events.recv().await {
-                match answer.on_event(event, &server.reader.tokenizer) {
+                match answer.on_event(event) {
                     // Nobody listens: dropping the events gives the request up.
                     Ok(Some(object)) if !say(&object) => return,
                     Ok(_) => {}
@@ -98,7 +100,7 @@ impl Server {
             }
             let _heard = pieces.send(Bytes::from_static(b"data: [DONE]\n\n"));
         });
-        response(StatusCode::OK, "text/event-stream", ResponseBody::Stream(told))
+        response(StatusCode::OK, "text/event-stream", ResponseBody(told))
     }
 
     /// Loads other weights from a folder below the root.
@@ -120,7 +122,7 @@ impl Server {
         }
         let (sender, done) = oneshot::channel();
         let path = folder.display().to_string();
-        self.send_to_model(ModelRequest::Reload(folder, sender))?;
+        self.send_to_model(ModelRequest::Reload((folder, sender)))?;
         match done.await {
             Ok(Ok(())) => Ok(whole(StatusCode::OK, &json!({"status": "ok", "path": path}))),
             Ok(Err(problem)) => {

@@ -28,6 +28,7 @@ impl Reader {
             let problem = format!("holds {} prompts, expected at most {MOST_PROMPTS}", list.len());
             return Err(ApiError::field("prompt", &problem));
         }
+        let none = format!("is no prompt, expected {expected}");
         let one = |value: &Value| -> Result<TurnPrompt, ApiError> {
             let prompt = match value {
                 Value::String(text) => self.text_prompt("prompt", text.clone(), 0, recording)?,
@@ -36,12 +37,7 @@ impl Reader {
                     let continued = recording.and_then(|one| one.continued_tokens(&token_ids));
                     TurnPrompt { token_ids, text: None, continued, messages: 0 }
                 }
-                _ => {
-                    return Err(ApiError::field(
-                        "prompt",
-                        &format!("is no prompt, expected {expected}"),
-                    ));
-                }
+                _ => return Err(ApiError::field("prompt", &none)),
             };
             if prompt.token_ids.is_empty() {
                 return Err(ApiError::field("prompt", "is empty, expected at least one token"));

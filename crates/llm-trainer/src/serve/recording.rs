@@ -5,6 +5,7 @@ use model_files::sampling::Sampling;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
 
+use super::choice::{Choice, finish_reason};
 use super::tool_calls::ToolCall;
 
 /// Tokens that the policy drew at one request.
@@ -80,18 +81,6 @@ pub(super) struct TurnPrompt {
     pub(super) messages: usize,
 }
 
-/// The answer to a request of a rollout.
-#[derive(Debug)]
-pub(super) struct TurnAnswer<'a> {
-    pub(super) token_ids: Vec<u32>,
-    pub(super) log_prob: Vec<f64>,
-    pub(super) finish: Finish,
-    pub(super) version: u64,
-    /// Content and calls as the client is told.
-    pub(super) content: &'a str,
-    pub(super) calls: &'a [ToolCall],
-}
-
 impl Recording {
     /// An empty rollout of a training step.
     pub(crate) fn owned(owner: Owner) -> Self {
@@ -138,20 +127,21 @@ impl Recording {
             .max_by_key(|(_, length)| *length)
     }
 
-    /// Records an answer, which ends at an end-of-sequence token where it has [`Finish::Stop`].
+    /// Records an answer, if it has ended: at an end-of-sequence token where it has [`Finish::Stop`].
     pub(super) fn record(
         &mut self,
         prompt: &TurnPrompt,
-        answer: TurnAnswer<'_>,
+        choice: &Choice,
         tokenizer: &TextTokenizer,
     ) -> Result<(), TokenizerError> {
-        let TurnAnswer { token_ids, log_prob, finish, version, content, calls } = answer;
-        let drawn = tokenizer.decode_raw(&token_ids)?;
+        let Choice { token_ids, log_prob, version, text: content, calls, .. } = choice;
+        let Some(finish) = choice.finish else { return Ok(()) };
+        let drawn = tokenizer.decode_raw(token_ids)?;
         let ends = usize::from(finish == Finish::Stop);
         self.replies.push(Reply {
             place: prompt.messages,
-            content: content.to_owned(),
-            calls: calls.to_vec(),
+            content: content.clone(),
+            calls: calls.clone(),
             drawn: tokenizer.decode_raw(&token_ids[..token_ids.len() - ends])?,
         });
         let mut text = match &prompt.text {
@@ -160,7 +150,8 @@ impl Recording {
         };
         text.push_str(&drawn);
         let mut all = prompt.token_ids.clone();
-        let turn = RecordedTurn { start: all.len(), log_prob, finish, version };
+        let (start, log_prob, version) = (all.len(), log_prob.clone(), *version);
+        let turn = RecordedTurn { start, log_prob, finish, version };
         all.extend(token_ids);
         // Another request may have continued it since.
         let unchanged = prompt.continued.and_then(|(index, length)| {
@@ -192,12 +183,5 @@ impl Recording {
         });
         let sequences: Vec<Value> = sequences.collect();
         json!({"id": id, "reward": self.reward, "sequences": sequences})
-    }
-}
-
-pub(super) fn finish_reason(finish: Finish) -> &'static str {
-    match finish {
-        Finish::Stop | Finish::StopString => "stop",
-        Finish::Length => "length",
     }
 }

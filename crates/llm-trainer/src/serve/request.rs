@@ -35,7 +35,7 @@ pub(super) enum Style {
 #[expect(clippy::struct_excessive_bools, reason = "the interface's own switches")]
 pub(super) struct Request {
     pub(super) style: Style,
-    pub(super) prompts: Vec<Vec<u32>>,
+    pub(super) prompts: Vec<TurnPrompt>,
     pub(super) options: Arc<GenerationOptions>,
     /// Seed; `None` draws different tokens each time.
     pub(super) seed: Option<u64>,
@@ -50,18 +50,8 @@ pub(super) struct Request {
     pub(super) tells_token_ids: bool,
     /// True if calls of tools are looked for in the response.
     pub(super) calls_tools: bool,
-    /// The rollout that the answer is recorded in.
-    pub(super) recorded: Option<RecordedRequest>,
-}
-
-/// A request of a rollout.
-#[derive(Debug, Clone)]
-pub(super) struct RecordedRequest {
-    pub(super) prompt: TurnPrompt,
-    /// Number of the request in its rollout, from 0.
-    pub(super) turn: u64,
-    /// Place of the rollout in a training step, if it belongs to one.
-    pub(super) owner: Option<Owner>,
+    /// Number of the request in its rollout, from 0, and the place of the rollout in a training step; `None` outside rollouts.
+    pub(super) turn: Option<(u64, Option<Owner>)>,
 }
 
 /// The rollout that a request belongs to.
@@ -78,17 +68,16 @@ impl OfRollout<'_> {
         prompts: &[TurnPrompt],
         is_one: bool,
         has_seed: bool,
-    ) -> Result<RecordedRequest, ApiError> {
-        let Some((prompt, [])) = prompts.split_first().filter(|_| is_one) else {
+    ) -> Result<(u64, Option<Owner>), ApiError> {
+        if prompts.len() != 1 || !is_one {
             let problem = "asks for several answers or an echo, expected one answer at a request of a rollout";
             return Err(ApiError::field("prompt", problem));
-        };
+        }
         if self.terms.is_some() && has_seed {
             return Err(ApiError::field("seed", "is given, expected none: the run has its own"));
         }
         let most = self.terms.map_or(u64::MAX, |terms| terms.turns);
-        let begun = self.recording.begin_turn(most).ok_or_else(|| ApiError::many_turns(most));
-        begun.map(|(turn, owner)| RecordedRequest { prompt: prompt.clone(), turn, owner })
+        self.recording.begin_turn(most).ok_or_else(|| ApiError::many_turns(most))
     }
 }
 
@@ -97,7 +86,6 @@ impl OfRollout<'_> {
 pub(crate) struct Reader {
     pub(crate) tokenizer: TextTokenizer,
     pub(crate) template: Option<ChatTemplate>,
-    /// Name of the model in requests.
     pub(crate) model_name: String,
     pub(crate) vocab_size: usize,
     pub(crate) eos_ids: Vec<u32>,
@@ -154,13 +142,12 @@ impl Reader {
         refuse_what_is_not_done(&mut fields, options.samples)?;
         fields.finish()?;
         let is_one = options.samples == 1 && !echo;
-        let recorded = rollout.map(|rollout| rollout.begin(&prompts, is_one, seed.is_some()));
-        let recorded = recorded.transpose()?;
+        let turn = rollout.map(|rollout| rollout.begin(&prompts, is_one, seed.is_some()));
         Ok(Request {
             style,
-            prompts: prompts.into_iter().map(|prompt| prompt.token_ids).collect(),
+            prompts,
             calls_tools,
-            recorded,
+            turn: turn.transpose()?,
             options: Arc::new(options),
             seed,
             log_probs,

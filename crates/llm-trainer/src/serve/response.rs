@@ -8,16 +8,21 @@ use hyper::StatusCode;
 use hyper::body::{Body, Bytes, Frame};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
-use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::error::ApiError;
 
 pub(super) type Response = hyper::Response<ResponseBody>;
 
-/// A body in one piece, or piece by piece.
-pub(super) enum ResponseBody {
-    Whole(Option<Bytes>),
-    Stream(UnboundedReceiver<Bytes>),
+/// A body, piece by piece.
+pub(super) struct ResponseBody(pub(super) UnboundedReceiver<Bytes>);
+
+impl From<String> for ResponseBody {
+    fn from(text: String) -> Self {
+        let (piece, body) = unbounded_channel();
+        let _heard = piece.send(text.into());
+        Self(body)
+    }
 }
 
 impl Body for ResponseBody {
@@ -28,12 +33,7 @@ impl Body for ResponseBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        match &mut *self {
-            Self::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Self::Stream(pieces) => {
-                pieces.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-            }
-        }
+        self.0.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
     }
 }
 
@@ -45,8 +45,7 @@ pub(super) fn response(status: StatusCode, kind: &'static str, body: ResponseBod
 }
 
 pub(super) fn whole(status: StatusCode, value: &Value) -> Response {
-    let body = ResponseBody::Whole(Some(Bytes::from(value.to_string())));
-    response(status, "application/json", body)
+    response(status, "application/json", value.to_string().into())
 }
 
 pub(super) fn refusal(error: &ApiError) -> Response {

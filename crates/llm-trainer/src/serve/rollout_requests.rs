@@ -12,7 +12,6 @@ use super::rollouts::Rollouts;
 use super::server::Server;
 
 impl Server {
-    /// Takes the reward of a rollout.
     pub(super) fn reward(&self, id: &str, body: &[u8]) -> Result<Response, ApiError> {
         let mut fields = Fields::read(body)?;
         let reward = fields.number("reward", "a finite number", f64::is_finite)?;
@@ -60,12 +59,12 @@ impl Server {
 
     /// Records an answer, if it is one of a rollout.
     pub(super) fn record(&self, answer: &Answer, rollout: Option<&str>) -> Result<(), ApiError> {
-        let (Some(id), Some((request, answer))) = (rollout, answer.recorded()) else {
+        let (Some(id), Some((prompt, choice))) = (rollout, answer.recorded()) else {
             return Ok(());
         };
         self.rollouts()?.with(id, false, |recording| {
             recording
-                .record(&request.prompt, answer, &self.reader.tokenizer)
+                .record(prompt, choice, &self.reader.tokenizer)
                 .map_err(|error| ApiError::engine(error.to_string()))
         })
     }

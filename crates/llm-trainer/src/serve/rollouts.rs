@@ -17,7 +17,6 @@ pub(crate) struct Terms {
     pub(crate) stop: Vec<String>,
 }
 
-/// Recorded rollouts.
 #[derive(Debug)]
 pub(crate) struct Rollouts {
     /// Most rollouts that clients may begin; further ones are refused until some are deleted.

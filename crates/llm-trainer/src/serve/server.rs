@@ -16,10 +16,9 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Settings;
-use super::answer::Answer;
 use super::error::ApiError;
 use super::request::{Reader, Style};
-use super::response::{Response, ResponseBody, refusal, response, whole};
+use super::response::{Response, refusal, response, whole};
 use super::worker::ModelRequest;
 
 /// State shared by all connections.
@@ -29,21 +28,15 @@ pub(super) struct Server {
     pub(super) model_requests: Sender<ModelRequest>,
     /// Generator of seeds for requests without one.
     seeds: RandomState,
-    counts: Counts,
+    pub(super) counts: Counts,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+pub(super) struct Counts {
     requests: AtomicU64,
     refused: AtomicU64,
-    prompt_tokens: AtomicU64,
-    drawn_tokens: AtomicU64,
-}
-
-impl Counts {
-    fn add(count: &AtomicU64, more: u64) -> u64 {
-        count.fetch_add(more, Ordering::Relaxed)
-    }
+    pub(super) prompt_tokens: AtomicU64,
+    pub(super) drawn_tokens: AtomicU64,
 }
 
 impl Server {
@@ -63,7 +56,7 @@ impl Server {
         peer: SocketAddr,
     ) -> Response {
         self.answer(request, peer).await.unwrap_or_else(|error| {
-            Counts::add(&self.counts.refused, 1);
+            self.counts.refused.fetch_add(1, Ordering::Relaxed);
             refusal(&error)
         })
     }
@@ -73,7 +66,7 @@ impl Server {
         request: hyper::Request<Incoming>,
         peer: SocketAddr,
     ) -> Result<Response, ApiError> {
-        Counts::add(&self.counts.requests, 1);
+        self.counts.requests.fetch_add(1, Ordering::Relaxed);
         self.settings.admission.check(request.headers(), request.uri())?;
         let path = request.uri().path().to_owned();
         let (rollout, route) = match path.strip_prefix("/rollouts/") {
@@ -83,43 +76,42 @@ impl Server {
             }
             None => (None, path.strip_prefix('/').unwrap_or_default()),
         };
-        let allowed = match (rollout, route) {
-            (_, "v1/models") | (None, "health" | "metrics") => "GET",
-            (_, "v1/completions" | "v1/chat/completions")
-            | (None, "v1/reload")
-            | (Some(_), "reward") => "POST",
-            (Some(_), "") => "GET or DELETE",
-            _ => {
-                let unknown = path.strip_prefix("/rollouts/").unwrap_or(&path);
-                return Err(ApiError::unknown_path(unknown));
-            }
+        let style = if route == "v1/completions" { Style::Completion } else { Style::Chat };
+        let by = |allowed: &str| {
+            let is_allowed = allowed.split(" or ").any(|method| request.method() == method);
+            if is_allowed { Ok(()) } else { Err(ApiError::method(allowed)) }
         };
-        if !allowed.split(" or ").any(|method| request.method() == method) {
-            return Err(ApiError::method(allowed));
-        }
         match (rollout, route) {
-            (_, "v1/models") => Ok(whole(StatusCode::OK, &self.models())),
-            (_, "v1/completions") => {
-                let body = self.body(request).await?;
-                self.generate(Style::Completion, &body, rollout).await
+            (_, "v1/models") => by("GET").map(|()| whole(StatusCode::OK, &self.models())),
+            (_, "v1/completions" | "v1/chat/completions") => {
+                by("POST")?;
+                self.generate(style, &self.body(request).await?, rollout).await
             }
-            (_, "v1/chat/completions") => {
-                let body = self.body(request).await?;
-                self.generate(Style::Chat, &body, rollout).await
+            (Some(id), "reward") => {
+                by("POST")?;
+                self.reward(id, &self.body(request).await?)
             }
-            (Some(id), "reward") => self.reward(id, &self.body(request).await?),
-            (Some(id), "") => self.rollout(id, request.method() == Method::DELETE),
-            (None, "health") if self.model_requests.is_closed() => Err(ApiError::ended()),
-            (None, "health") => Ok(whole(StatusCode::OK, &json!({"status": "ok"}))),
-            (None, "metrics") => Ok(self.metrics()),
-            (None, "v1/reload") if !peer.ip().to_canonical().is_loopback() => {
-                Err(ApiError::forbidden("models are reloaded from this machine alone"))
+            (Some(id), "") => {
+                by("GET or DELETE")?;
+                self.rollout(id, request.method() == Method::DELETE)
             }
+            (None, "health") => {
+                by("GET")?;
+                if self.model_requests.is_closed() {
+                    return Err(ApiError::ended());
+                }
+                Ok(whole(StatusCode::OK, &json!({"status": "ok"})))
+            }
+            (None, "metrics") => by("GET").map(|()| self.metrics()),
             (None, "v1/reload") => {
-                let body = self.body(request).await?;
-                self.reload(&body).await
+                by("POST")?;
+                if !peer.ip().to_canonical().is_loopback() {
+                    let message = "models are reloaded from this machine alone";
+                    return Err(ApiError::forbidden(message));
+                }
+                self.reload(&self.body(request).await?).await
             }
-            _ => Err(ApiError::unknown_path(&path)),
+            _ => Err(ApiError::unknown_path(path.strip_prefix("/rollouts/").unwrap_or(&path))),
         }
     }
 
@@ -145,22 +137,15 @@ impl Server {
             let name = format!("llm_trainer_{name}");
             text.extend(["# TYPE ", &name, " ", kind, "\n", &name, " ", &value.to_string(), "\n"]);
         }
-        let body = ResponseBody::Whole(Some(Bytes::from(text)));
-        response(StatusCode::OK, "text/plain; version=0.0.4", body)
+        response(StatusCode::OK, "text/plain; version=0.0.4", text.into())
     }
 
     /// Reads the body of a request, if it is JSON, short enough and in time.
     pub(super) async fn body(&self, request: hyper::Request<Incoming>) -> Result<Bytes, ApiError> {
         // A page in a browser may send text to this machine unasked, but no JSON.
         let kind = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        let is_json = kind.is_some_and(|kind| {
-            kind.split(';')
-                .next()
-                .unwrap_or_default()
-                .trim()
-                .eq_ignore_ascii_case("application/json")
-        });
-        if !is_json {
+        let kind = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default();
+        if !kind.trim().eq_ignore_ascii_case("application/json") {
             return Err(ApiError::content_type());
         }
         let limit = self.settings.body_bytes;
@@ -189,11 +174,5 @@ impl Server {
     pub(super) fn random(&self) -> u64 {
         let number = self.counts.requests.load(Ordering::Relaxed);
         self.seeds.hash_one((number, SystemTime::now()))
-    }
-
-    pub(super) fn count(&self, answer: &Answer) {
-        let [prompt, drawn] = answer.tokens();
-        Counts::add(&self.counts.prompt_tokens, prompt);
-        Counts::add(&self.counts.drawn_tokens, drawn);
     }
 }

@@ -27,11 +27,14 @@ pub(crate) struct BatchCapacity {
     pub(crate) cpu_kernels: bool,
 }
 
+/// A directory with other weights, and the place for the outcome of loading them.
+pub(crate) type Reload = (PathBuf, oneshot::Sender<Result<(), String>>);
+
 /// A request to the model thread, executed in sequence.
 pub(crate) enum ModelRequest {
     Generate(Work),
     /// Loads other weights for the same tokenizer; running requests end with the old ones, later ones use the new.
-    Reload(PathBuf, oneshot::Sender<Result<(), String>>),
+    Reload(Reload),
 }
 
 /// Prompts of one request.
@@ -59,9 +62,6 @@ pub(crate) enum RequestEvent {
     /// The request failed.
     Failed(GenerationError),
 }
-
-/// A directory with other weights, and the place for the outcome of loading them.
-type Reload = (PathBuf, oneshot::Sender<Result<(), String>>);
 
 /// Serves until no sender of requests is left.
 pub(super) fn run(
@@ -117,9 +117,7 @@ fn serve(
             };
             match request {
                 None => is_open = false,
-                Some(ModelRequest::Reload(path, reply)) => {
-                    (is_open, reload) = (false, Some((path, reply)));
-                }
+                Some(ModelRequest::Reload(asked)) => (is_open, reload) = (false, Some(asked)),
                 Some(ModelRequest::Generate(work)) => {
                     admit(decoder, work, &mut batch, &mut listeners, &mut next_id);
                 }

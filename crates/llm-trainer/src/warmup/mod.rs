@@ -47,25 +47,12 @@ pub(crate) struct WarmupRecord {
     pub(crate) config: WarmupConfig,
     /// Steps taken.
     pub(crate) steps: u64,
-    /// Fraction of held-out questions answered correctly, sampled at temperature 1.
-    pub(crate) accuracy: f64,
-    /// Mean entropy of the sampled tokens, in nats.
-    pub(crate) entropy: f64,
-}
-
-/// One measurement or step, for progress reports.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct WarmupProgress {
-    /// Steps taken.
-    pub(crate) step: u64,
-    /// Mean negative log-likelihood of the last batch's answers, in nats per token.
-    pub(crate) loss: f64,
-    /// Latest measurement, if any.
-    pub(crate) measured: Option<Measurement>,
+    #[serde(flatten)]
+    pub(crate) reached: Measurement,
 }
 
 /// Results on held-out questions at temperature 1.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
     /// Fraction of correct answers.
     pub(crate) accuracy: f64,
@@ -85,9 +72,12 @@ pub(crate) fn cached(config: &WarmupConfig) -> Option<WarmupRecord> {
 
 /// Trains until the accuracy is within the target, and writes the model; fails without writing if the accuracy exceeds the target or never
 /// reaches it.
+///
+/// `progress` gets the steps taken, the loss of the last batch (mean negative log-likelihood of its answers, in nats per token), and the
+/// latest measurement.
 pub(crate) fn warm_up(
     config: &WarmupConfig,
-    mut progress: impl FnMut(WarmupProgress),
+    mut progress: impl FnMut(u64, f64, Option<Measurement>),
 ) -> anyhow::Result<WarmupRecord> {
     let staging = tempfile::tempdir().context("no temporary folder")?;
     write_tokenizer(staging.path())?;
@@ -113,33 +103,31 @@ pub(crate) fn warm_up(
         held_out.map(|question| prompt(&tokenizer, question)).collect::<anyhow::Result<_>>()?;
 
     let (low, high) = training.target_accuracy;
-    let mut state = WarmupProgress { step: 0, loss: f64::NAN, measured: None };
-    while state.step < training.max_steps {
-        let mut rng = step_rng(config.seed, state.step, Purpose::Warmup);
+    let (mut step, mut measured) = (0, None::<Measurement>);
+    while step < training.max_steps {
+        let mut rng = step_rng(config.seed, step, Purpose::Warmup);
         let sequences = (0..training.sequences)
             .map(|_| example(&tokenizer, &questions, &config.teacher, &mut rng))
             .collect::<anyhow::Result<Vec<_>>>()?;
-        let rate = training.learning_rate * schedule.factor(state.step);
-        state.loss = supervised_step(&model, &mut optimizer, &sequences, rate, training)?;
-        state.step += 1;
-        if state.step.is_multiple_of(training.evaluate_every) {
-            let seed = purpose_seed(config.seed, Purpose::Evaluation);
-            let key = StepKey { seed, step: state.step };
-            state.measured = Some(measure(&model, &tokenizer, &held_out, training, key)?);
+        let rate = training.learning_rate * schedule.factor(step);
+        let loss = supervised_step(&model, &mut optimizer, &sequences, rate, training)?;
+        step += 1;
+        if step.is_multiple_of(training.evaluate_every) {
+            let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
+            measured = Some(measure(&model, &tokenizer, &held_out, training, key)?);
         }
-        progress(state);
-        if state.measured.is_some_and(|measured| measured.accuracy >= low) {
+        progress(step, loss, measured);
+        if measured.is_some_and(|measured| measured.accuracy >= low) {
             break;
         }
     }
-    let Measurement { accuracy, entropy } =
-        state.measured.context("`training.max_steps` is below `training.evaluate_every`")?;
+    let reached = measured.context("`training.max_steps` is below `training.evaluate_every`")?;
     anyhow::ensure!(
-        (low..=high).contains(&accuracy),
-        "after {} steps the warm-up answers {accuracy:.3} of held-out questions, expected {low} to {high}",
-        state.step,
+        (low..=high).contains(&reached.accuracy),
+        "after {step} steps the warm-up answers {:.3} of held-out questions, expected {low} to {high}",
+        reached.accuracy,
     );
-    let record = WarmupRecord { config: config.clone(), steps: state.step, accuracy, entropy };
+    let record = WarmupRecord { config: config.clone(), steps: step, reached };
     save(&record, &model, staging.path())?;
     Ok(record)
 }

@@ -41,7 +41,6 @@ pub(crate) struct Styles {
 /// A sum (`right` positive) or difference of two numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sum {
-    /// First operand.
     pub(crate) left: i64,
     /// Second operand, its sign the operation.
     pub(crate) right: i64,

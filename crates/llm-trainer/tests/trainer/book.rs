@@ -88,6 +88,7 @@ fn bash_completes_subcommands_options_and_values() {
     accepts(&script).unwrap();
     let offered = |words: &[&str]| completions(&script, words).unwrap();
     assert_eq!(offered(&["llm-trainer", "tr"]), ["train"]);
+    assert_eq!(offered(&["llm-trainer", "--ver"]), ["--version"]);
     assert_eq!(offered(&["llm-trainer", "train", "--res"]), ["--resume"]);
     assert_eq!(offered(&["llm-trainer", "generate", "--dtype", "b"]), ["bf16"]);
     assert_eq!(offered(&["llm-trainer", "eval", "compare", "--meas"]), ["--measure"]);

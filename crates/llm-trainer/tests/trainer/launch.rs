@@ -69,13 +69,14 @@ fn signal(child: &Child, name: &str) {
 #[test]
 fn every_rank_is_told_who_it_is_and_its_lines_say_so() {
     let script =
-        "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR; echo to-err >&2";
-    let output = run(&["-n", "3"], script);
+        "echo $RANK/$WORLD_SIZE $LOCAL_RANK/$LOCAL_WORLD_SIZE $MASTER_ADDR $OMP_NUM_THREADS
+        echo to-err >&2";
+    let output = ended(shell(&["-n", "3"], script).env_remove("OMP_NUM_THREADS"));
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(
-        sorted_lines(&output.stdout),
-        ["[0] 0/3 0/3 127.0.0.1", "[1] 1/3 1/3 127.0.0.1", "[2] 2/3 2/3 127.0.0.1"]
-    );
+    // Its share of the processors.
+    let threads = std::thread::available_parallelism().map_or(1, |count| (count.get() / 3).max(1));
+    let told = [0, 1, 2].map(|rank| format!("[{rank}] {rank}/3 {rank}/3 127.0.0.1 {threads}"));
+    assert_eq!(sorted_lines(&output.stdout), told);
     assert_eq!(sorted_lines(&output.stderr), ["[0] to-err", "[1] to-err", "[2] to-err"]);
 }
 

@@ -178,33 +178,29 @@ mod tests {
 
     #[test]
     fn missing_libraries_are_named_with_their_wheels_and_the_remedy() {
-        let refused = |name: &str| {
-            Err(format!("{name}: cannot open shared object file: No such file or directory"))
+        let lacking = |refused: &str, missing: &[CudaLibrary]| {
+            let loaded = Err(format!("{refused}: cannot open shared object file"));
+            said(Facts { loaded, missing: missing.to_vec(), ..facts() })
         };
-        let missing = |names: &[&str]| {
-            CUDA_LIBRARIES.into_iter().filter(|library| names.contains(&library.name)).collect()
-        };
-        let one = missing(&["libcusparse.so.12"]);
+        let named = |name: &str| *CUDA_LIBRARIES.iter().find(|one| one.name == name).unwrap();
+        let [cudnn, cusparse] = ["libcudnn.so.9", "libcusparse.so.12"].map(named);
         assert_eq!(
-            said(Facts { loaded: refused("libcusparse.so.12"), missing: one, ..facts() }),
+            lacking("libcusparse.so.12", std::slice::from_ref(&cusparse)),
             "libcusparse.so.12 (wheel nvidia-cusparse) is missing: `CUDA=1 make setup` fetches it"
         );
-        let two = missing(&["libcudnn.so.9", "libcusparse.so.12"]);
         assert_eq!(
-            said(Facts { loaded: refused("libcusparse.so.12"), missing: two, ..facts() }),
+            lacking("libcusparse.so.12", &[cudnn, cusparse]),
             "libcudnn.so.9 (wheel nvidia-cudnn-cu13) and libcusparse.so.12 (wheel nvidia-cusparse) are missing: \
              `CUDA=1 make setup` fetches them"
         );
-        let all = CUDA_LIBRARIES.to_vec();
         assert_eq!(
-            said(Facts { loaded: refused("libcusparse.so.12"), missing: all.clone(), ..facts() }),
+            lacking("libcusparse.so.12", &CUDA_LIBRARIES),
             "libcublas.so.13 (wheel nvidia-cublas), libcublasLt.so.13 (wheel nvidia-cublas) and 11 others are missing: \
              `CUDA=1 make setup` fetches them"
         );
-        let other = said(Facts { loaded: refused("libcublas.so.12"), missing: all, ..facts() });
-        assert!(
-            other.starts_with("libtorch's CUDA half does not load: libcublas.so.12:"),
-            "{other}"
+        assert_eq!(
+            lacking("libcublas.so.12", &CUDA_LIBRARIES),
+            "libtorch's CUDA half does not load: libcublas.so.12: cannot open shared object file"
         );
     }
 

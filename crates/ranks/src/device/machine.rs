@@ -70,28 +70,15 @@ mod tests {
             let machine = Machine::below(tree(&[(sign, "")]).path());
             assert_eq!(machine, Machine { sign: Some(format!("/{sign}")), driver: None });
         }
-    }
-
-    #[test]
-    fn the_version_of_the_driver_is_read() {
-        for (text, version) in [
-            (
-                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024\n\
-                 GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n",
-                "550.54.14",
-            ),
-            (
-                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@)\n",
-                "580.82.07",
-            ),
-        ] {
-            let files = [("dev/nvidia0", ""), ("proc/driver/nvidia/version", text)];
-            let machine = Machine::below(tree(&files).path());
-            assert_eq!(machine.sign.as_deref(), Some("/dev/nvidia0"));
-            assert_eq!(machine.driver.as_deref(), Some(version));
-        }
-        assert_eq!(driver_version("NVRM version: none"), None);
-        assert_eq!(driver_version(""), None);
+        let version = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024\n\
+                       GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n";
+        let files = [("dev/nvidia0", ""), ("proc/driver/nvidia/version", version)];
+        let machine = Machine::below(tree(&files).path());
+        let seen = (machine.sign.as_deref(), machine.driver.as_deref());
+        assert_eq!(seen, (Some("/dev/nvidia0"), Some("550.54.14")));
+        let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@)\n";
+        assert_eq!(driver_version(open).as_deref(), Some("580.82.07"));
+        assert_eq!(driver_version("NVRM version: none").or(driver_version("")), None);
     }
 
     #[test]

@@ -15,18 +15,14 @@ const FAILURE: &str = "failure";
 /// Sends heartbeats, listens, and passes failures on.
 #[derive(Debug)]
 pub(super) struct BeatThread {
-    store: Store,
-    shared: Arc<Shared>,
-    beats: u64,
+    pub(super) store: Store,
+    pub(super) shared: Arc<Shared>,
+    pub(super) beats: u64,
     /// True once this rank has confirmed that it knows of a failure.
-    has_told: bool,
+    pub(super) has_told: bool,
 }
 
 impl BeatThread {
-    pub(super) fn new(store: Store, shared: Arc<Shared>) -> Self {
-        Self { store, shared, beats: 0, has_told: false }
-    }
-
     /// Runs until the run is over or the store is gone: a broken connection to it does not come back.
     pub(super) fn run(mut self) {
         while !self.shared.is_over.load(Ordering::SeqCst) {
@@ -53,7 +49,7 @@ impl BeatThread {
             };
             let peer = &mut self.shared.observations().peers[peer];
             if beats != peer.beats {
-                (peer.beats, peer.heard, peer.is_known) = (beats, Instant::now(), true);
+                (peer.beats, peer.heard) = (beats, Instant::now());
                 peer.status = status;
             }
         }

@@ -57,12 +57,19 @@ pub(super) struct Observations {
 /// Another rank, as last heard from.
 #[derive(Debug, Clone)]
 pub(super) struct Peer {
+    /// Number of its last heartbeat; 0 before one was read.
     pub(super) beats: u64,
     pub(super) status: Status,
     /// Time of the last new heartbeat.
     pub(super) heard: Instant,
-    /// True once a heartbeat of this rank was read.
-    pub(super) is_known: bool,
+}
+
+impl Observations {
+    /// Returns true if a rank that was heard of has been silent for longer than `patience`. While the store does not answer, nothing is
+    /// heard from anybody.
+    fn is_silent(&self, peer: &Peer, patience: Duration) -> bool {
+        peer.beats > 0 && self.answered.duration_since(peer.heard) > patience
+    }
 }
 
 impl Shared {
@@ -89,9 +96,7 @@ impl Shared {
 
     /// Returns true once all remaining ranks know why the run ends, or cannot be told.
     pub(super) fn is_told(&self, observations: &Observations) -> bool {
-        let gone = |peer: &&Peer| {
-            peer.is_known && observations.answered.duration_since(peer.heard) > self.gone_after()
-        };
+        let gone = |peer: &&Peer| observations.is_silent(peer, self.gone_after());
         let awaited = if self.rank == 0 { observations.peers.len() - 1 } else { 0 };
         let told = observations.heard + observations.peers.iter().filter(gone).count();
         observations.is_lost || (observations.outbox.is_none() && told >= awaited)
@@ -105,8 +110,8 @@ impl Shared {
     ) -> Vec<&'a Peer> {
         let patience = self.beat * MISSED;
         let is_late = |peer: &&Peer| {
-            let is_silent = observations.answered.duration_since(peer.heard) > patience;
-            peer.is_known && (is_silent || peer.status.operations < own.operations)
+            let is_behind = peer.beats > 0 && peer.status.operations < own.operations;
+            is_behind || observations.is_silent(peer, patience)
         };
         observations.peers.iter().filter(is_late).collect()
     }
@@ -129,11 +134,7 @@ impl Shared {
         if self.rank > 0 && now.duration_since(observations.answered) > patience {
             return Some(gone(&observations.peers[0], observations.answered, "answered"));
         }
-        // While the store does not answer, nothing is heard from anybody.
-        let silent = |peer: &&Peer| {
-            peer.is_known && observations.answered.duration_since(peer.heard) > patience
-        };
-        let peer = observations.peers.iter().find(silent)?;
+        let peer = observations.peers.iter().find(|peer| observations.is_silent(peer, patience))?;
         Some(gone(peer, peer.heard, "been heard of"))
     }
 }

@@ -12,15 +12,13 @@ use run_report::evaluation::response::Response;
 use run_report::evaluation::table::{comparison_table, main_table};
 use serde::Serialize;
 
-const EXAMPLES: &str = "\
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
 Examples:
   # Show the paired differences
   llm-trainer eval compare out/grpo out/kl-cov
   # Compare pass@4, as JSON
-  llm-trainer eval compare out/grpo out/kl-cov --measure pass@4 --json";
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+  llm-trainer eval compare out/grpo out/kl-cov --measure pass@4 --json")]
 pub(super) struct Args {
     /// Folder of the first evaluation
     first: PathBuf,

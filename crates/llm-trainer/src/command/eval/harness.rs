@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
@@ -27,20 +27,18 @@ const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 /// Longest wait of lm-eval for one answer, in seconds; its default of 300 ends long responses on a slow device.
 const TIMEOUT_SECONDS: u64 = 86_400;
 
-const LM_EVAL_EXAMPLES: &str = "\
-Examples:
-  # Ask two tasks by completions, the first 100 questions of each
-  llm-trainer eval lm-eval runs/NAME --tasks gsm8k,drop -- --limit 100
-  # Ask by the model's chat template, and keep every response
-  llm-trainer eval lm-eval models/SmolLM2-135M-Instruct --chat --tasks ifeval --output out/ifeval -- --log_samples";
-
 pub(super) const LIGHTEVAL_EXAMPLES: &str = "\
 Examples:
   # Ask a task, the first 100 questions of it
   llm-trainer eval lighteval runs/NAME --tasks gsm8k -- --max-samples 100";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = LM_EVAL_EXAMPLES)]
+#[command(after_help = "\
+Examples:
+  # Ask two tasks by completions, the first 100 questions of each
+  llm-trainer eval lm-eval runs/NAME --tasks gsm8k,drop -- --limit 100
+  # Ask by the model's chat template, and keep every response
+  llm-trainer eval lm-eval models/SmolLM2-135M-Instruct --chat --tasks ifeval --output out/ifeval -- --log_samples")]
 pub(super) struct LmEvalArgs {
     #[command(flatten)]
     common: Args,
@@ -186,21 +184,18 @@ fn run_beside(command: &mut Command, listening: Listening) -> anyhow::Result<()>
     })
 }
 
-/// Waits for a program; a signal to this process ends it.
+/// Waits for the success of a program; a signal to this process ends it.
 fn wait(child: &mut Child, program: &str, signals: &Signals) -> anyhow::Result<()> {
-    loop {
+    let status = loop {
         if let Some(status) = child.try_wait()? {
-            return outcome(program, status);
+            break status;
         }
         if let Some(interruption) = signals.asked_to_end() {
             end_within(child, Duration::ZERO);
             return Err(interruption.into());
         }
         sleep(Duration::from_millis(20));
-    }
-}
-
-fn outcome(program: &str, status: ExitStatus) -> anyhow::Result<()> {
+    };
     let how =
         status.signal().map_or_else(|| Ended::Code(status.code().unwrap_or(1)), Ended::Signal);
     if how.is_success() {

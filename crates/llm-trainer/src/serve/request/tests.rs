@@ -33,9 +33,10 @@ proptest! {
     fn fuzz_request(bytes in edited([COMPLETION, CHAT].map(|text| text.as_bytes().to_vec()).to_vec())) {
         for style in [Style::Completion, Style::Chat] {
             if let Ok(request) = in_time(|| READER.read(style, &bytes, None)) {
-                let most = request.prompts.iter().map(Vec::len).max().unwrap_or(0);
+                let prompts = || request.prompts.iter().map(|prompt| &prompt.token_ids);
+                let most = prompts().map(Vec::len).max().unwrap_or(0);
                 prop_assert!(most + request.options.max_new_tokens <= 64 || request.only_echo, "{request:?}");
-                prop_assert!(request.prompts.iter().flatten().all(|id| *id < 256), "{request:?}");
+                prop_assert!(prompts().flatten().all(|id| *id < 256), "{request:?}");
             }
         }
     }
@@ -44,14 +45,14 @@ proptest! {
 #[test]
 fn samples_of_the_fuzz_test_are_read() {
     let completion = READER.read(Style::Completion, COMPLETION.as_bytes(), None).unwrap();
-    assert_eq!(completion.prompts[1], [1, 2]);
+    assert_eq!(completion.prompts[1].token_ids, [1, 2]);
     assert_eq!(READER.read(Style::Chat, CHAT.as_bytes(), None).unwrap().prompts.len(), 1);
 }
 
 /// A client writes a call in its own way, without what was drawn around it: the recorded tokens stay.
 #[test]
 fn an_answer_is_continued_as_it_was_drawn() {
-    use crate::serve::recording::TurnAnswer;
+    use crate::serve::choice::Choice;
     use crate::serve::tool_calls::tool_calls;
 
     let reader = reader(256);
@@ -64,18 +65,13 @@ fn an_answer_is_continued_as_it_was_drawn() {
     };
     let drawn =
         "<tool_call>\n{\"name\": \"f\",  \"arguments\": {\"b\": 1, \"a\": 2}}\n</tool_call> ";
-    let prompt = read(&mut recording, "").recorded.unwrap().prompt;
-    let (content, calls) = tool_calls(drawn).unwrap();
+    let prompt = read(&mut recording, "").prompts.remove(0);
+    let (text, calls) = tool_calls(drawn).unwrap();
     let token_ids = [reader.encode("", drawn).unwrap(), vec![10]].concat();
-    let answer = TurnAnswer {
-        log_prob: vec![-1.0; token_ids.len()],
-        token_ids,
-        finish: decoder::generation::Finish::Stop,
-        version: 0,
-        content: &content,
-        calls: &calls,
-    };
-    recording.record(&prompt, answer, &reader.tokenizer).unwrap();
+    let log_prob = vec![-1.0; token_ids.len()];
+    let finish = Some(decoder::generation::Finish::Stop);
+    let choice = Choice { token_ids, log_prob, finish, text, calls, ..Choice::default() };
+    recording.record(&prompt, &choice, &reader.tokenizer).unwrap();
     let recorded = recording.sequences[0].token_ids.clone();
     let call =
         r#"{"id":"1","type":"function","function":{"name":"f","arguments":"{\"a\":2,\"b\":1}"}}"#;
@@ -84,7 +80,7 @@ fn an_answer_is_continued_as_it_was_drawn() {
             r#",{{"role":"assistant","content":null,"tool_calls":[{call}]}},{{"role":"tool","content":"2"}}"#
         )
     };
-    let next = read(&mut recording, &answered(call)).recorded.unwrap().prompt;
+    let next = read(&mut recording, &answered(call)).prompts.remove(0);
     assert_eq!(next.continued, Some((0, recorded.len())));
     assert_eq!(next.token_ids[..recorded.len()], recorded);
     assert_eq!(
@@ -92,6 +88,6 @@ fn an_answer_is_continued_as_it_was_drawn() {
         "tool: 2\nassistant: "
     );
     // Another call is not what was drawn.
-    let other = read(&mut recording, &answered(&call.replace(":2", ":3"))).recorded.unwrap();
-    assert_eq!((other.prompt.continued, other.turn), (None, 2));
+    let other = read(&mut recording, &answered(&call.replace(":2", ":3")));
+    assert_eq!((other.prompts[0].continued, other.turn), (None, Some((2, None))));
 }
