@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use rl_losses::Real;
 
-use crate::matrix::{MultiplyRows, dot_products, multiply_rows};
+use crate::matrix::{Block, MultiplyRows, multiply_rows};
 
 /// Keys and values of the tokens that one sequence has read: its KV cache.
 #[derive(Debug, Clone, Default)]
@@ -99,7 +99,8 @@ impl WithSimd for Group<'_> {
         let heads = query.len() / width;
         // `[tokens, heads]`.
         let mut weights = vec![0.0_f32; keys.len() / width * heads];
-        dot_products(simd, keys, query, width, &mut weights);
+        let product = &mut weights;
+        Block { weights: keys, first: 0, inputs: query, width, product }.with_simd(simd);
         let totals = exponentials(&mut weights, heads, width);
         let mut mix = Mix { weights: &weights, heads, values, width, mixed };
         multiply_rows(simd, heads, &mut mix);

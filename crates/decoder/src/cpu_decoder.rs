@@ -28,7 +28,7 @@ const WORTH_A_TASK: usize = 8;
 #[derive(Debug)]
 pub struct CpuDecoder {
     arch: Arch,
-    threads: rayon::ThreadPool,
+    pub(crate) threads: rayon::ThreadPool,
     /// True for bf16 models: activations are rounded to bf16.
     rounds: bool,
     embedding: Matrix,
@@ -44,7 +44,6 @@ pub struct CpuDecoder {
     attention_factor: f32,
 }
 
-/// One block's weights.
 #[derive(Debug)]
 pub(crate) struct CpuBlock {
     attention_norm: Vec<f32>,
@@ -107,7 +106,6 @@ impl CpuDecoder {
         Some(cpu_decoder)
     }
 
-    /// Makes the packed copies.
     fn pack(&mut self) {
         let Self { threads, embedding, head, blocks, .. } = self;
         // An embedding that is no head is read one row a token.
@@ -118,11 +116,6 @@ impl CpuDecoder {
                 matrix.pack(threads);
             }
         }
-    }
-
-    /// Runs `work` on the decoding threads.
-    pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        self.threads.install(work)
     }
 
     /// Builds the KV cache of a prompt from `prefilled`, keys and values of each block, `[1, kv_heads, tokens, head_dim]`.
@@ -142,11 +135,7 @@ impl CpuDecoder {
     /// Logits `[rows, vocab]` of final-normed hidden states `[rows, hidden]`.
     pub(crate) fn logits(&self, hidden: &[f32]) -> Tensor {
         let head = self.head.as_ref().unwrap_or(&self.embedding);
-        let logits = run_spinning(&self.threads, || {
-            let mut logits = head.multiply(self.arch, hidden);
-            self.round(&mut logits, head.outputs());
-            logits
-        });
+        let logits = run_spinning(&self.threads, || self.product(head, None, hidden));
         Tensor::from_slice(&logits).view([-1, size(head.outputs())])
     }
 
@@ -180,9 +169,8 @@ impl CpuDecoder {
     ) {
         let Heads { queries, keys, width } = self.heads;
         let normed = self.norm(x, &block.attention_norm);
-        let all = block.query_key_value.multiply(self.arch, &normed);
-        let all =
-            self.with_bias(all, &block.query_key_value, block.query_key_value_bias.as_deref());
+        let bias = block.query_key_value_bias.as_deref();
+        let all = self.product(&block.query_key_value, bias, &normed);
         let mut query = vec![0.0; rows.len() * queries * width];
         let projected = all.par_chunks_exact((queries + 2 * keys) * width);
         let turned = query.par_chunks_exact_mut(queries * width);
@@ -210,15 +198,13 @@ impl CpuDecoder {
         let caches: Vec<&KeyValueCache> = rows.iter().collect();
         let mut mixed = self.heads.attend(self.arch, index, &query, &caches, block.window);
         self.round(&mut mixed, queries * width);
-        let output = block.output.multiply(self.arch, &mixed);
-        self.add(x, &self.with_bias(output, &block.output, block.output_bias.as_deref()));
+        self.add(x, &self.product(&block.output, block.output_bias.as_deref(), &mixed));
     }
 
     fn mlp(&self, block: &CpuBlock, x: &mut [f32]) {
         let normed = self.norm(x, &block.mlp_norm);
-        let mut gate_up = block.gate_up.multiply(self.arch, &normed);
+        let gate_up = self.product(&block.gate_up, None, &normed);
         let width = block.gate_up.outputs();
-        self.round(&mut gate_up, width);
         let mut gated = vec![0.0; gate_up.len() / 2];
         each_row(&mut gated, width / 2, |index, gated| {
             let (gate, up) = gate_up[index * width..][..width].split_at(width / 2);
@@ -227,9 +213,7 @@ impl CpuDecoder {
                 *gated = self.rounded(silu * up);
             }
         });
-        let mut down = block.down.multiply(self.arch, &gated);
-        self.round(&mut down, block.down.outputs());
-        self.add(x, &down);
+        self.add(x, &self.product(&block.down, None, &gated));
     }
 
     /// `x / sqrt(mean(x²) + eps) · weight`, row by row.
@@ -247,8 +231,9 @@ impl CpuDecoder {
         }
     }
 
-    /// Adds the bias of `matrix`, if any, to its product and rounds to the model's kind.
-    fn with_bias(&self, mut product: Vec<f32>, matrix: &Matrix, bias: Option<&[f32]>) -> Vec<f32> {
+    /// Product of `matrix` with `x`, with the bias added, if any, in the model's kind.
+    fn product(&self, matrix: &Matrix, bias: Option<&[f32]>, x: &[f32]) -> Vec<f32> {
+        let mut product = matrix.multiply(self.arch, x);
         if let Some(bias) = bias {
             each_row(&mut product, bias.len(), |_, row| {
                 row.iter_mut().zip(bias).for_each(|(value, bias)| *value += bias);
@@ -343,56 +328,4 @@ impl CpuBlock {
 pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
     let flat = tensor.detach().to_device(Device::Cpu).to_kind(Kind::Float).reshape(-1);
     Vec::try_from(flat).expect("a one-dimensional tensor of f32")
-}
-
-#[cfg(test)]
-mod tests {
-    use model_files::model_config::{ModelConfig, ModelShape};
-
-    use super::*;
-    use crate::kernel_self_test::tiny_config;
-
-    fn model(tie_word_embeddings: bool) -> Decoder {
-        let shape = ModelShape {
-            hidden_size: 96,
-            intermediate_size: 160,
-            num_attention_heads: 3,
-            num_key_value_heads: 1,
-            head_dim: 32,
-            vocab_size: 203,
-            tie_word_embeddings,
-            initializer_range: 0.05,
-            pad_token_id: None,
-            ..(*tiny_config()).clone()
-        };
-        let config = ModelConfig::new(shape).unwrap();
-        Decoder::initialise(config, 7, Device::Cpu, Kind::BFloat16)
-    }
-
-    #[test]
-    fn a_packed_decoder_gives_the_bits_of_one_that_is_not() {
-        for is_tied in [true, false] {
-            let decoder = model(is_tied);
-            let mut cpu_decoder = CpuDecoder::new(&decoder, false).unwrap();
-            let read = |cpu_decoder: &CpuDecoder, rows: usize| -> Vec<u32> {
-                let mut memories = vec![
-                    KeyValueCache {
-                        keys: vec![Vec::new(); 2],
-                        values: vec![Vec::new(); 2],
-                        tokens: 0,
-                    };
-                    rows
-                ];
-                let mut last = Vec::new();
-                for token_id in [3, 141, 59, 26] {
-                    last = cpu_decoder.step(&vec![token_id; rows], &mut memories);
-                }
-                last.extend(numbers(&cpu_decoder.logits(&last)));
-                last.into_iter().map(f32::to_bits).collect()
-            };
-            let before = [1, 2, 3].map(|rows| read(&cpu_decoder, rows));
-            cpu_decoder.pack();
-            assert!([1, 2, 3].map(|rows| read(&cpu_decoder, rows)) == before);
-        }
-    }
 }

@@ -17,7 +17,7 @@
 //! Derivations: `docs/theory.md#lemma-1`; the same formulas for one state in `f64` are
 //! [`entropy_core::Categorical::vjp_log_prob`] and [`entropy_core::Categorical::vjp_entropy`].
 
-use model_files::buffer_limits::CHUNK_LOGITS;
+use model_files::buffer_limits::{CHUNK_LOGITS, WAITING_LOGITS};
 use tch::Tensor;
 
 #[cfg(test)]
@@ -33,7 +33,7 @@ use self::restriction::Restriction;
 use self::weight_sum::WeightSum;
 pub use self::weight_sum::{WeightGradient, statistics_kind};
 use crate::bf16_matmul::matmul;
-use crate::model::TensorGroup;
+use crate::model::{TensorGroup, sum_over};
 use crate::sampling_mask::SamplingMask;
 
 /// The head's weight, or this rank's vocabulary shard of it.
@@ -119,7 +119,8 @@ pub fn token_statistics<'a>(
     let empty = || Tensor::zeros([0], (statistics_kind(hidden), hidden.device()));
     let mut columns: [Vec<Tensor>; 3] = Default::default();
     for (start, length) in chunks(targets.ids.size()[0], rows(fused.as_ref(), head)) {
-        let by_kernel = fused.as_ref().and_then(|fused| fused.statistics(start, length));
+        let by_kernel =
+            fused.as_ref().and_then(|fused| Some(fused.compute(start, length, None)?.1));
         let statistics = by_kernel.unwrap_or_else(|| {
             let chunk = Chunk::new(hidden, head, targets, temperature, start, length);
             let (log_prob, entropy) = (chunk.target_log_prob(), chunk.entropy());
@@ -153,10 +154,9 @@ pub fn token_statistics_backward<'a>(
     let (mut d_hidden, mut log_probs) = (Vec::new(), Vec::new());
     let kind = statistics_kind(hidden);
     let fused = fused_head(hidden, head, targets, temperature);
-    let mut d_weight = d_weight.map(|gradient| match &fused {
-        Some(_) => WeightSum::at_once(gradient, hidden),
-        None => WeightSum::new(gradient, hidden, head.weight.size()[0]),
-    });
+    // The kernel's chunks are large.
+    let room = fused.is_none().then(|| [tokens_of(WAITING_LOGITS, head), head.weight.size()[0]]);
+    let mut d_weight = d_weight.map(|gradient| WeightSum::new(gradient, hidden, room));
     for (start, length) in chunks(targets.ids.size()[0], rows(fused.as_ref(), head)) {
         let by_kernel = fused.as_ref().and_then(|fused| {
             fused.backward((start, length), cotangent.log_prob, cotangent.entropy)
@@ -174,11 +174,7 @@ pub fn token_statistics_backward<'a>(
             (d_logits.to_kind(hidden.kind()), log_prob)
         });
         log_probs.push(log_prob);
-        let product = matmul(&d_logits, head.weight);
-        d_hidden.push(match head.group {
-            None => product,
-            Some(group) => group.sum(&product),
-        });
+        d_hidden.push(sum_over(head.group, matmul(&d_logits, head.weight)));
         if let Some(d_weight) = &mut d_weight {
             d_weight.add(&d_logits);
         }
@@ -210,10 +206,14 @@ fn fused_head<'a>(
     FusedHead::new(hidden, head.weight, targets.ids, temperature)
 }
 
-/// Most tokens of a chunk: those whose logits fit [`CHUNK_LOGITS`], or the kernel's.
+/// Most tokens of a chunk: the kernel needs no other buffers.
 fn rows(fused: Option<&FusedHead<'_>>, head: Head<'_>) -> i64 {
-    let plain = || (i64::from(CHUNK_LOGITS) / head.weight.size()[0]).max(1);
-    fused.map_or_else(plain, FusedHead::rows)
+    tokens_of(if fused.is_some() { WAITING_LOGITS } else { CHUNK_LOGITS }, head)
+}
+
+/// Tokens that have so many logits.
+fn tokens_of(logits: u32, head: Head<'_>) -> i64 {
+    (i64::from(logits) / head.weight.size()[0]).max(1)
 }
 
 /// Ranges of `rows` tokens at most, as start and length.
@@ -303,8 +303,7 @@ impl Chunk {
     /// Squared norm of the derivative of the log-probability, `[length]`: no difference of near numbers where a token is certain.
     fn squared_score(&self, group: Option<&TensorGroup>) -> Tensor {
         let score = self.d_logits(self.targets.ones_like().to_kind(self.log_prob.kind()), None);
-        let squares = score.square().sum_dim_intlist(-1, false, score.kind());
-        group.map_or_else(|| squares.shallow_clone(), |group| group.sum(&squares))
+        sum_over(group, score.square().sum_dim_intlist(-1, false, score.kind()))
     }
 
     fn target_log_prob(&self) -> Tensor {

@@ -1,9 +1,9 @@
 //! Self-test of kernels that may be missing or wrong.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::{Ragged, TorchError};
+use torch_ext::{CudaKernels, Ragged, TorchError};
 
 /// Environment variable that disables kernels if it is `no`.
 pub const SWITCH: &str = "LLM_TRAINER_CUDA_KERNELS";
@@ -33,6 +33,28 @@ impl<K: PartialEq, V: Clone> OutcomeCache<K, V> {
         known.push((key, answer.clone()));
         answer
     }
+
+    /// The outcome for kernels of the project; `None` where there are none: on the CPU, and for other kinds than bf16.
+    pub(crate) fn on_cuda(
+        &self,
+        (device, kind): (Device, Kind),
+        key: K,
+        ask: impl FnOnce(&K) -> V,
+    ) -> Option<V> {
+        let has_kernels = kind == Kind::BFloat16 && device.is_cuda() && may_use_kernels();
+        has_kernels.then(|| self.get(key, ask))
+    }
+}
+
+/// The kernels of a device, if they pass `test` there: for tensors like `x`, on CUDA in bf16.
+pub(crate) fn tested_kernels(
+    x: &Tensor,
+    outcomes: &OutcomeCache<Device, bool>,
+    test: fn(Device) -> Result<f64, String>,
+) -> Option<Arc<CudaKernels>> {
+    let device = x.device();
+    let is_right = outcomes.on_cuda((device, x.kind()), device, |&device| test(device).is_ok())?;
+    is_right.then(|| CudaKernels::on(device).ok()).flatten()
 }
 
 /// A ragged attention kernel: [`torch_ext::ragged_flash_attention`], or a stand-in in tests.
@@ -131,29 +153,28 @@ pub(crate) fn reference(
     keys: Ragged<'_>,
     used: Option<&Tensor>,
 ) -> Result<Tensor, TorchError> {
-    let ends = |of: Ragged<'_>| Vec::<i32>::try_from(of.boundaries).expect("i32");
-    let (query_ends, key_ends) = (ends(queries), ends(keys));
-    let used = used.map(|used| Vec::<i32>::try_from(used).expect("i32"));
-    assert_eq!(query_ends.last().map(|&end| i64::from(end)), query.size().first().copied());
-    assert_eq!(key_ends.last().map(|&end| i64::from(end)), key.size().first().copied());
+    let numbers = |x: &Tensor| -> Vec<i64> {
+        Vec::<i32>::try_from(x).expect("i32").into_iter().map(i64::from).collect()
+    };
+    let (query_ends, key_ends) = (numbers(queries.boundaries), numbers(keys.boundaries));
+    let used = used.map(numbers);
+    assert_eq!(query_ends.last(), query.size().first());
+    assert_eq!(key_ends.last(), key.size().first());
     let groups = query.size()[1] / key.size()[1];
-    let by_head = |x: &Tensor, from: i32, length: i32, repeats: i64| {
-        let sequence = x.narrow(0, i64::from(from), i64::from(length)).transpose(0, 1);
-        sequence.repeat_interleave_self_int(repeats, 0, None)
+    let by_head = |x: &Tensor, from: i64, length: i64, repeats: i64| {
+        x.narrow(0, from, length).transpose(0, 1).repeat_interleave_self_int(repeats, 0, None)
     };
     let (mut mixed, mut longest) = (Vec::new(), [0, 0]);
     for (index, (query_of, key_of)) in query_ends.windows(2).zip(key_ends.windows(2)).enumerate() {
         let count = query_of[1] - query_of[0];
         let seen = used.as_ref().map_or(key_of[1] - key_of[0], |used| used[index]);
-        longest = [longest[0].max(i64::from(count)), longest[1].max(i64::from(seen))];
+        longest = [longest[0].max(count), longest[1].max(seen)];
         let query = by_head(query, query_of[0], count, 1);
-        let (key, value) =
-            (by_head(key, key_of[0], seen, groups), by_head(value, key_of[0], seen, groups));
+        let [key, value] = [key, value].map(|x| by_head(x, key_of[0], seen, groups));
         let scores = query.matmul(&key.transpose(1, 2)) / (query.size()[2] as f64).sqrt();
         // The last query sees every key.
         let hidden =
-            Tensor::ones([i64::from(count), i64::from(seen)], (Kind::Bool, query.device()))
-                .triu(i64::from(seen - count) + 1);
+            Tensor::ones([count, seen], (Kind::Bool, query.device())).triu(seen - count + 1);
         let weights = scores.masked_fill(&hidden, f64::NEG_INFINITY).softmax(-1, query.kind());
         mixed.push(weights.matmul(&value).transpose(0, 1));
     }
@@ -162,14 +183,12 @@ pub(crate) fn reference(
     Ok(Tensor::cat(&mixed, 0))
 }
 
-/// The sizes of a tiny model.
 #[cfg(test)]
 pub(crate) fn tiny_config() -> model_files::model_config::ModelConfig {
     let config = std::path::Path::new(TINY).join("config.json");
     model_files::model_config::ModelConfig::read(&config).expect("a fixture")
 }
 
-/// The directory of a tiny model.
 #[cfg(test)]
 pub(crate) const TINY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../llm-trainer/tests/fixtures/tiny_qwen2_tied");

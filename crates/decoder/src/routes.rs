@@ -26,7 +26,6 @@ pub struct Routes {
 pub struct RouteShape {
     /// Experts of a block.
     count: usize,
-    /// Blocks that have experts.
     blocks: usize,
     per_token: usize,
 }

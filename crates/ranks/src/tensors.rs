@@ -81,9 +81,7 @@ impl Ranks {
         let all = self.filled_up(parts);
         let shard = all.size()[0] / integer(self.count());
         let result = Tensor::zeros([shard], (all.kind(), all.device()));
-        self.start(what, &all, result, |group, result| {
-            group.reduce_scatter_async(&all, result, ReduceOp::Sum)
-        })
+        self.start(what, &all, result, |group, result| group.reduce_scatter_async(&all, result))
     }
 
     /// The shards of all ranks, `[elements]` each, concatenated in rank order.

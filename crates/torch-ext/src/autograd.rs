@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tch::Tensor;
 use torch_sys::C_tensor;
 
-use crate::TorchError;
+use crate::{TorchError, c_count};
 
 unsafe extern "C" {
     fn torch_ext_vjp(
@@ -67,15 +67,13 @@ pub fn vector_jacobian_product(
         torch_ext_vjp(
             output.as_ptr(),
             cotangent.as_ptr(),
-            count(&output),
+            c_count(output.len()),
             input.as_ptr(),
-            count(&input),
+            c_count(input.len()),
             results.as_mut_ptr(),
         )
     };
-    if status != 0 {
-        return Err(TorchError::take());
-    }
+    TorchError::check(status)?;
     let adopt = |tensor: *mut C_tensor| {
         // SAFETY: not null means a tensor made by `new` on the C++ side that nothing else owns.
         (!tensor.is_null()).then(|| unsafe { Tensor::from_ptr(tensor) })
@@ -96,8 +94,9 @@ pub fn backward(outputs: &[&Tensor], cotangents: &[&Tensor]) -> Result<(), Torch
     assert_eq!(outputs.len(), cotangents.len(), "one cotangent for each output");
     let (output, cotangent) = (pointers(outputs), pointers(cotangents));
     // SAFETY: the pointers come from live tensors that outlive the call, and the length is that of the vectors.
-    let status = unsafe { torch_ext_backward(output.as_ptr(), cotangent.as_ptr(), count(&output)) };
-    if status == 0 { Ok(()) } else { Err(TorchError::take()) }
+    let status =
+        unsafe { torch_ext_backward(output.as_ptr(), cotangent.as_ptr(), c_count(output.len())) };
+    TorchError::check(status)
 }
 
 /// Sets `leaf.grad()` to `gradient`, sharing its memory; `None` frees the gradient's memory.
@@ -110,8 +109,7 @@ pub fn backward(outputs: &[&Tensor], cotangents: &[&Tensor]) -> Result<(), Torch
 pub fn set_gradient(leaf: &Tensor, gradient: Option<&Tensor>) -> Result<(), TorchError> {
     let gradient = gradient.map_or(std::ptr::null(), Tensor::as_ptr);
     // SAFETY: both are live tensors or null, and the C++ side takes a reference of its own.
-    let status = unsafe { torch_ext_set_gradient(leaf.as_ptr(), gradient) };
-    if status == 0 { Ok(()) } else { Err(TorchError::take()) }
+    TorchError::check(unsafe { torch_ext_set_gradient(leaf.as_ptr(), gradient) })
 }
 
 /// Runs `forward` on `inputs` as one operation of the graph, with `backward` as its backward function.
@@ -139,7 +137,7 @@ pub fn autograd_function(
         torch_ext_autograd_function(
             value.as_ptr(),
             input.as_ptr(),
-            count(&input),
+            c_count(input.len()),
             Box::into_raw(state).cast(),
             call_closure,
             drop_closure,
@@ -197,8 +195,4 @@ unsafe extern "C" fn drop_closure(state: *mut c_void) {
 
 fn pointers(tensors: &[&Tensor]) -> Vec<*const C_tensor> {
     tensors.iter().map(|tensor| tensor.as_ptr()).collect()
-}
-
-fn count<T>(items: &[T]) -> c_int {
-    c_int::try_from(items.len()).expect("fewer tensors than c_int holds")
 }

@@ -41,7 +41,7 @@ pub fn load_cuda() -> Result<(), TorchError> {
 /// [`TorchError`] if libtorch refuses.
 pub fn repeat_bits() -> Result<(), TorchError> {
     // SAFETY: takes no argument; sets libtorch's flags and a variable of the environment, as the run begins: no other thread reads it then.
-    if unsafe { torch_ext_repeat_bits() } == 0 { Ok(()) } else { Err(TorchError::take()) }
+    TorchError::check(unsafe { torch_ext_repeat_bits() })
 }
 
 /// Description of the libtorch in use.
@@ -85,9 +85,7 @@ pub fn cuda_peak_reserved_bytes(device: usize) -> Result<i64, TorchError> {
     let device = index(device)?;
     let mut bytes = 0;
     // SAFETY: `bytes` has room for the number that is written.
-    if unsafe { torch_ext_cuda_peak_reserved_bytes(device, &raw mut bytes) } != 0 {
-        return Err(TorchError::take());
-    }
+    TorchError::check(unsafe { torch_ext_cuda_peak_reserved_bytes(device, &raw mut bytes) })?;
     Ok(bytes)
 }
 
@@ -100,9 +98,6 @@ pub fn cuda_memory_info(device: usize) -> Result<(u64, u64), TorchError> {
     let device = index(device)?;
     let mut out = [0; 2];
     // SAFETY: `out` has room for the two numbers that are written.
-    if unsafe { torch_ext_cuda_memory_info(device, out.as_mut_ptr()) } != 0 {
-        return Err(TorchError::take());
-    }
-    let [free, total] = out;
-    Ok((free, total))
+    TorchError::check(unsafe { torch_ext_cuda_memory_info(device, out.as_mut_ptr()) })?;
+    Ok(out.into())
 }

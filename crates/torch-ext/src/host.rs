@@ -5,6 +5,7 @@
 //! behind a lock or of another thread races with the closure, as it does with libtorch's own operators.
 
 use std::ops::Range;
+use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use tch::{Device, Kind, Tensor};
 
@@ -130,12 +131,12 @@ fn place(tensor: &Tensor) -> Range<usize> {
 ///
 /// The tensor [is readable](is_readable), and nothing writes or frees its memory for the lifetime of the result.
 unsafe fn numbers(tensor: &Tensor) -> Numbers<'_> {
-    let (first, count) = (tensor.data_ptr().cast_const(), tensor.numel());
+    let count = tensor.numel();
     // SAFETY: by the contract; any bits are a number.
     unsafe {
         match tensor.kind() {
-            Kind::Float => Numbers::F32(slice(first.cast(), count)),
-            _ => Numbers::Bf16(slice(first.cast(), count)),
+            Kind::Float => Numbers::F32(from_raw_parts(first(tensor), count)),
+            _ => Numbers::Bf16(from_raw_parts(first(tensor), count)),
         }
     }
 }
@@ -144,36 +145,19 @@ unsafe fn numbers(tensor: &Tensor) -> Numbers<'_> {
 ///
 /// The tensor [is writable](is_writable), and nothing else uses or frees its memory for the lifetime of the result.
 unsafe fn numbers_mut(tensor: &mut Tensor) -> NumbersMut<'_> {
-    let (first, count) = (tensor.data_ptr(), tensor.numel());
+    let count = tensor.numel();
     // SAFETY: by the contract; any bits are a number.
     unsafe {
         match tensor.kind() {
-            Kind::Float => NumbersMut::F32(slice_mut(first.cast(), count)),
-            _ => NumbersMut::Halves(slice_mut(first.cast(), count)),
+            Kind::Float => NumbersMut::F32(from_raw_parts_mut(first(tensor), count)),
+            _ => NumbersMut::Halves(from_raw_parts_mut(first(tensor), count)),
         }
     }
 }
 
-/// # Safety
-///
-/// The conditions of [`slice`]; in addition nothing else may use the numbers.
-unsafe fn slice_mut<'a, T>(first: *mut T, count: usize) -> &'a mut [T] {
-    if count == 0 {
-        return &mut [];
-    }
-    // SAFETY: by the contract.
-    unsafe { std::slice::from_raw_parts_mut(first, count) }
-}
-
-/// # Safety
-///
-/// `first` is aligned, and `count` numbers behind it are initialised for the lifetime of the result, unless `count` is 0.
-unsafe fn slice<'a, T>(first: *const T, count: usize) -> &'a [T] {
-    if count == 0 {
-        return &[];
-    }
-    // SAFETY: by the contract.
-    unsafe { std::slice::from_raw_parts(first, count) }
+/// Address of the first number; without any, one that an empty slice may have.
+fn first<T>(tensor: &Tensor) -> *mut T {
+    if tensor.numel() == 0 { std::ptr::dangling_mut() } else { tensor.data_ptr().cast() }
 }
 
 /// Asks the processor to prefetch the memory `ahead` elements after the start of `numbers`, which may be past their end. The

@@ -27,7 +27,7 @@ pub use kernels::{AdamwFactors, AdamwTensors, CudaDriver, CudaKernels, KernelErr
 pub use memory::{keep_freed_memory, prefer_large_pages};
 pub use operator::{Argument, Ragged, add_product, call, fused_adamw, ragged_flash_attention};
 
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 
 use thiserror::Error;
 
@@ -36,6 +36,12 @@ use thiserror::Error;
 #[error("libtorch: {message}")]
 pub struct TorchError {
     message: String,
+}
+
+impl From<TorchError> for String {
+    fn from(error: TorchError) -> Self {
+        error.to_string()
+    }
 }
 
 unsafe extern "C" {
@@ -50,9 +56,18 @@ impl TorchError {
         Self { message: message.unwrap_or_else(|| "no message".to_owned()) }
     }
 
+    /// The error of a call that answers `status`, unless that is 0.
+    fn check(status: c_int) -> Result<(), Self> {
+        if status == 0 { Ok(()) } else { Err(Self::take()) }
+    }
+
     fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
+}
+
+fn c_count(count: usize) -> c_int {
+    c_int::try_from(count).expect("fewer items than c_int holds")
 }
 
 /// Copies and frees a C string; null is `None`.

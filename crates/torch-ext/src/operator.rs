@@ -5,7 +5,7 @@ use std::ffi::{CString, c_char, c_int};
 use tch::Tensor;
 use torch_sys::{C_tensor, CIValue};
 
-use crate::TorchError;
+use crate::{TorchError, c_count};
 
 unsafe extern "C" {
     fn torch_ext_call(
@@ -55,7 +55,7 @@ impl Argument<'_> {
                 Self::Tensors(tensors) => {
                     let list: Vec<*mut C_tensor> =
                         tensors.iter().map(|tensor| tensor.as_ptr().cast_mut()).collect();
-                    torch_sys::ati_tensor_list(list.as_ptr(), length(list.len()))
+                    torch_sys::ati_tensor_list(list.as_ptr(), c_count(list.len()))
                 }
             }
         }
@@ -87,9 +87,9 @@ pub fn call(
             c_name.as_ptr(),
             c_overload.as_ptr(),
             raw.as_ptr(),
-            length(raw.len()),
+            c_count(raw.len()),
             results.as_mut_ptr(),
-            length(CAPACITY),
+            c_count(CAPACITY),
         )
     };
     for value in raw {
@@ -217,8 +217,4 @@ pub fn ragged_flash_attention(
     ];
     let mut results = call("aten::_flash_attention_forward", "", &arguments)?.into_iter();
     results.next().ok_or_else(|| TorchError::new("attention has no result".to_owned()))
-}
-
-fn length(count: usize) -> c_int {
-    c_int::try_from(count).expect("fewer items than c_int holds")
 }

@@ -3,23 +3,41 @@
 //! Each output is one dot product with one vector of partial sums, over the inputs in order, whatever else is computed
 //! beside it: a row gives the same bits alone and among others, on any number of threads.
 
+#[cfg(target_arch = "x86_64")]
 mod lookup;
+#[cfg(target_arch = "x86_64")]
 mod packed;
 mod tile;
 
 use std::slice::from_ref;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Kind, Tensor};
 use torch_ext::{HostNumbers, Numbers};
 
-use lookup::{GROUP, WORDS};
 use packed::Packed;
-use tile::{Block, WEIGHT_ROWS};
-pub(crate) use tile::{MultiplyRows, multiply_rows};
+pub(crate) use tile::{Block, MultiplyRows, multiply_rows};
+use tile::{GROUP, WEIGHT_ROWS, WORDS};
 
 use crate::rows::{each_row, transposed};
+
+#[cfg(not(target_arch = "x86_64"))]
+mod packed {
+    /// Uninhabited: this architecture lacks the instructions that unpack fast.
+    #[derive(Debug)]
+    pub(super) enum Packed {}
+
+    impl Packed {
+        pub(super) fn new(_: &[&[[i32; super::WORDS]]], _: &rayon::ThreadPool) -> Option<Self> {
+            None
+        }
+
+        pub(super) fn multiply(&self, _: pulp::Arch, _: usize, _: &[f32], _: &mut [f32]) {
+            match *self {}
+        }
+    }
+}
 
 /// Inputs are padded with zeros to a multiple of this, so that no instruction set has a remainder.
 const PADDING: usize = GROUP;
@@ -70,7 +88,6 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Number of rows.
     fn count(self, width: usize) -> usize {
         match self {
             Self::F32(numbers) => numbers.len() / width,
@@ -242,19 +259,6 @@ impl Matrix {
     }
 }
 
-/// Writes the dot products of `left`, `[lefts, width]`, with `right`, `[rights, width]`, to `product`, `[lefts, rights]`.
-#[expect(clippy::inline_always, reason = "inlined, the code takes on its caller's instructions")]
-#[inline(always)]
-pub(crate) fn dot_products<S: Simd>(
-    simd: S,
-    left: &[f32],
-    right: &[f32],
-    width: usize,
-    product: &mut [f32],
-) {
-    Block { weights: left, first: 0, inputs: right, width, product }.with_simd(simd);
-}
-
 fn size(count: i64) -> usize {
     usize::try_from(count).expect("a tensor has no negative size")
 }
@@ -263,7 +267,6 @@ fn size(count: i64) -> usize {
 mod tests {
     use tch::Device;
 
-    use super::lookup::Lookup;
     use super::*;
 
     fn wave(rows: i64, columns: i64, step: f64) -> Tensor {
@@ -315,7 +318,11 @@ mod tests {
             };
             let together = on(&matrix, 3, &x);
             matrix.pack(&pool(2));
-            assert_eq!(matrix.packed.is_some(), kind == Kind::BFloat16 && Lookup::new().is_some());
+            #[cfg(target_arch = "x86_64")]
+            assert_eq!(
+                matrix.packed.is_some(),
+                kind == Kind::BFloat16 && lookup::Lookup::new().is_some()
+            );
             for (product, row) in together.chunks_exact(1003).zip(x.chunks_exact(250)) {
                 assert!(on(&matrix, 1, row) == product, "{kind:?}");
             }

@@ -12,9 +12,10 @@ use pulp::{Arch, Simd, WithSimd};
 use rayon::prelude::*;
 use torch_ext::{prefer_large_pages, prefetch};
 
-use super::lookup::{CODES, GROUP, Lookup, WORDS};
+use super::lookup::{CODES, Lookup};
 use super::tile::{
-    Halves, LINE, MultiplyRows, UpperHalf, WEIGHT_ROWS, add_words, multiply_rows, some_rows,
+    GROUP, Halves, LINE, MultiplyRows, UpperHalf, WEIGHT_ROWS, WORDS, add_words, multiply_rows,
+    some_rows,
 };
 
 /// Rows whose upper bytes are counted.
@@ -242,29 +243,18 @@ mod tests {
     use super::super::tile;
     use super::*;
 
-    /// The bf16 of row `row`, read from the format without the instructions that products use.
-    fn unpacked(packed: &Packed, row: usize) -> Vec<u16> {
+    /// The words of row `row`, `[groups, WORDS]`.
+    fn unpacked(packed: &Packed, row: usize) -> Vec<[i32; WORDS]> {
         let (pieces, full_groups) = packed.tile(row / WEIGHT_ROWS);
         let row = row % WEIGHT_ROWS;
-        let of_group = |(group, piece): (usize, &Piece)| -> Vec<u16> {
-            if let Some(full) = full_groups.iter().find(|full| full.group == group) {
-                return full.words[row].iter().flat_map(|word| halves(*word)).collect();
-            }
-            let bf16 = |number: usize| {
-                let (vector, half) = (number / 32, number / 16 % 2);
-                let (lane, byte) = (number / 8 % 2, number % 8);
-                let place = 32 * vector + 16 * lane + 8 * half + byte;
-                let code = (piece.codes[row][place % 32] >> (4 * vector)) & 15;
-                u16::from_le_bytes([piece.lower[row][place], packed.table[usize::from(code)]])
-            };
-            (0..GROUP).map(bf16).collect()
+        let words = |(group, piece): (usize, &Piece)| {
+            let full = full_groups.iter().find(|full| full.group == group);
+            full.map_or_else(
+                || packed.lookup.unpack(&packed.table, &piece.codes[row], &piece.lower[row]),
+                |full| full.words[row],
+            )
         };
-        pieces.iter().enumerate().flat_map(of_group).collect()
-    }
-
-    fn halves(word: i32) -> [u16; 2] {
-        let [a, b, c, d] = word.to_le_bytes();
-        [u16::from_le_bytes([a, b]), u16::from_le_bytes([c, d])]
+        pieces.iter().enumerate().map(words).collect()
     }
 
     /// `[outputs, groups]` of the bf16 that `number` has at each place.
@@ -297,9 +287,7 @@ mod tests {
 
     fn assert_unpacks(packed: &Packed, weight: &[[i32; WORDS]], groups: usize) {
         for (row, words) in weight.chunks_exact(groups).enumerate() {
-            let expected: Vec<u16> =
-                words.as_flattened().iter().flat_map(|word| halves(*word)).collect();
-            assert!(unpacked(packed, row) == expected, "row {row}");
+            assert!(unpacked(packed, row) == words, "row {row}");
         }
     }
 
@@ -365,7 +353,6 @@ mod tests {
                 assert_same_bits(&product, &expected);
             };
             compare(&|both| Arch::new().dispatch(both));
-            #[cfg(target_arch = "x86_64")]
             if let Some(simd) = pulp::x86::V3::try_new() {
                 compare(&|both| pulp::x86::V3_128b(simd).vectorize(both));
                 compare(&|both| pulp::x86::V3_512b(simd).vectorize(both));

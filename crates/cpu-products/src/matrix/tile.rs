@@ -7,7 +7,11 @@ use std::hint::black_box;
 use pulp::{Simd, WithSimd};
 use torch_ext::prefetch;
 
-use super::lookup::WORDS;
+/// Numbers of bf16 that are packed together.
+pub(super) const GROUP: usize = 64;
+
+/// Words of two bf16 in a group.
+pub(super) const WORDS: usize = GROUP / 2;
 
 /// Rows of weights that a tile multiplies at once.
 pub(super) const WEIGHT_ROWS: usize = 4;
@@ -19,12 +23,12 @@ const AHEAD: usize = 8 << 10;
 pub(super) const LINE: usize = 64;
 
 /// How weights lie in memory.
-pub(super) trait Stored: Copy + Sync {
+pub(crate) trait Stored: Copy + Sync {
     /// Inputs that one stored number is multiplied with: 2 for a word of two bf16.
     const INPUTS: usize;
 
     /// Dot products of `W` consecutive rows of weights with `X` inputs, all of one length: for bf16 a multiple of
-    /// [`GROUP`](super::lookup::GROUP). `is_first`: this is the first use of these weights, so the next ones are prefetched.
+    /// [`GROUP`]. `is_first`: this is the first use of these weights, so the next ones are prefetched.
     fn tile<S: Simd, const W: usize, const X: usize>(
         simd: S,
         weights: [&[Self]; W],
@@ -212,16 +216,16 @@ fn fetch<E>(first: &[E], place: usize, rows: usize, numbers: usize) {
 }
 
 /// Some outputs of a product.
-pub(super) struct Block<'a, E> {
+pub(crate) struct Block<'a, E> {
     /// `[outputs of the matrix, width / INPUTS]`.
-    pub(super) weights: &'a [E],
+    pub(crate) weights: &'a [E],
     /// Index of the block's first output.
-    pub(super) first: usize,
+    pub(crate) first: usize,
     /// `[rows, width]`.
-    pub(super) inputs: &'a [f32],
-    pub(super) width: usize,
+    pub(crate) inputs: &'a [f32],
+    pub(crate) width: usize,
     /// `[outputs of the block, rows]`.
-    pub(super) product: &'a mut [f32],
+    pub(crate) product: &'a mut [f32],
 }
 
 impl<E: Stored> WithSimd for Block<'_, E> {

@@ -8,8 +8,11 @@ use torch_ext::{CudaKernels, KernelError};
 
 use super::request::GenerationOptions;
 use super::sampler::draw;
-use crate::kernel_self_test::{OutcomeCache, may_use_kernels};
-use crate::model::{Decoder, FusedOperations, KernelOperation, test_block_kernel};
+use crate::kernel_self_test::OutcomeCache;
+use crate::model::{
+    Decoder, FusedOperations, KernelOperation, rotate_and_store, test_gate, test_norm,
+    test_rotation,
+};
 
 /// Tests every kernel on `device` against plain operators, with the sizes of such a model. Returns the largest relative error, or for
 /// log-probabilities the largest error in nats.
@@ -32,13 +35,24 @@ fn outcomes(
     let _no_grad = tch::no_grad_guard();
     let outcome = |operation| {
         let kernels = kernels.as_ref().map_err(ToString::to_string)?;
-        test_block_kernel(kernels, operation, device, config)
-            .unwrap_or_else(|| test_drawing(device, config, |z, u, t| kernels.draw(z, u, t)))
+        match operation {
+            KernelOperation::Rotation => {
+                test_rotation(device, config, |heads, angles, places, cache| {
+                    rotate_and_store(kernels, heads, angles, places, cache)
+                })
+            }
+            KernelOperation::Norm => {
+                test_norm(device, config, |x, y, norm| kernels.add_and_normalise(x, y, norm))
+            }
+            KernelOperation::Gate => test_gate(device, config, |both| kernels.gate(both)),
+            KernelOperation::Drawing => {
+                test_drawing(device, config, |z, u, t| kernels.draw(z, u, t))
+            }
+        }
     };
     KernelOperation::ALL.map(|operation| (operation, outcome(operation)))
 }
 
-/// Test outcome of each operation.
 type Outcomes = [(KernelOperation, Result<f64, String>); KernelOperation::ALL.len()];
 
 /// Tests the kernels for such a model once per process; `None` where there are none: on the CPU, and for other kinds than bf16.
@@ -47,14 +61,12 @@ fn cached_outcomes(device: Device, kind: Kind, config: &ModelConfig) -> Option<O
     let tested = |(device, config): &(Device, ModelConfig)| {
         outcomes(&CudaKernels::on(*device), *device, config)
     };
-    let is_for = kind == Kind::BFloat16 && matches!(device, Device::Cuda(_));
-    is_for.then(|| OUTCOMES.get((device, config.clone()), tested))
+    OUTCOMES.on_cuda((device, kind), (device, config.clone()), tested)
 }
 
 /// Names the decoding operations whose kernels failed their test, and the reason; `None` if there are none.
 pub fn kernels_left_out(decoder: &Decoder) -> Option<String> {
-    let cached_outcomes = || cached_outcomes(decoder.device(), decoder.kind(), decoder.config());
-    left_out(&may_use_kernels().then(cached_outcomes)??)
+    left_out(&cached_outcomes(decoder.device(), decoder.kind(), decoder.config())?)
 }
 
 fn left_out(outcomes: &Outcomes) -> Option<String> {
@@ -106,8 +118,7 @@ fn test_drawing(
     let on_device = Tensor::from_slice(&uniforms).to_device(device);
     let mut largest = 0_f64;
     for temperature in [0.0, 0.7, 1.0] {
-        let [tokens, log_prob] =
-            kernel(&logits_there, &on_device, temperature).map_err(|error| error.to_string())?;
+        let [tokens, log_prob] = kernel(&logits_there, &on_device, temperature)?;
         let options = GenerationOptions::at_temperature(temperature);
         let exact = draw(&logits, &uniforms, &options).map_err(|error| error.to_string())?;
         for (row, exact) in (0..).zip(&exact) {
@@ -155,7 +166,6 @@ mod tests {
                 Err("libnvrtc.so.13 or .12 cannot be used: no such file".to_owned())
             );
         }
-        let logits = Tensor::zeros([1, 8], (Kind::BFloat16, CPU));
         let none = outcomes(&Err(missing), CPU, &tiny_config());
         assert_eq!(
             left_out(&none).unwrap(),
@@ -164,7 +174,7 @@ mod tests {
         );
         assert_eq!(right(none), []);
         let on_host = custom_kernels(CPU, Kind::BFloat16, &tiny_config());
-        assert!(on_host.draw(&logits, &[0.5], 1.0).is_none());
+        assert!(on_host.kernels(KernelOperation::Drawing).is_none());
         for (_, outcome) in test_custom_kernels(CPU, &tiny_config()) {
             assert_eq!(outcome, Err("kernels are for CUDA devices, not for Cpu".to_owned()));
         }

@@ -10,43 +10,37 @@ use torch_ext::{HostNumbers, Numbers};
 use super::custom_kernels::custom_kernels;
 use super::host_sampler::draw_on_host;
 use super::kv_cache::KvCache;
-use super::measured::Measured;
 use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use super::vocabulary_parallel_sampler::draw_from_shards;
 use crate::bf16_matmul::linear;
 use crate::cpu_decoder::{CpuDecoder, numbers};
 use crate::kernel_self_test::may_use_kernels;
-use crate::model::{Decoder, FusedOperations, Residual, Routing, causal_attention};
+use crate::model::{
+    Decoder, FusedOperations, KernelOperation, Residual, Routing, causal_attention,
+};
 use crate::routes::Routes;
 
 /// Logits from which on drawing uses all threads of libtorch: a dozen rows of a large vocabulary.
 const WORTH_MORE_THREADS: usize = 1 << 21;
 
-/// Restricts libtorch to the calling thread. Its idle threads spin for some milliseconds, on the processors that the CPU
-/// kernels need next.
-#[derive(Debug)]
-struct OneThread {
-    before: i32,
-}
+/// Restores libtorch's number of threads.
+struct Threads(i32);
 
-impl OneThread {
-    fn new() -> Self {
-        let before = tch::get_num_threads();
-        tch::set_num_threads(1);
-        Self { before }
-    }
-}
-
-impl Drop for OneThread {
+impl Drop for Threads {
     fn drop(&mut self) {
-        tch::set_num_threads(self.before);
+        tch::set_num_threads(self.0);
     }
 }
 
-/// Restricts libtorch to one thread if there are few logits.
-fn one_thread_for(logits: usize) -> Option<OneThread> {
-    (logits < WORTH_MORE_THREADS).then(OneThread::new)
+/// Restricts libtorch to the calling thread if there are few logits. Its idle threads spin for some milliseconds, on the processors that
+/// the CPU kernels need next.
+fn one_thread_for(logits: usize) -> Option<Threads> {
+    (logits < WORTH_MORE_THREADS).then(|| {
+        let before = Threads(tch::get_num_threads());
+        tch::set_num_threads(1);
+        before
+    })
 }
 
 /// Kernels that an engine may use where it can.
@@ -63,8 +57,7 @@ pub(super) struct Kernels {
 /// State after reading a prompt, shared by its samples.
 #[derive(Debug)]
 pub(super) struct Prefilled {
-    /// Index of the prompt.
-    pub(super) prompt: usize,
+    pub(super) prompt: u64,
     /// Final-normed hidden state of the last token, `[1, hidden]`.
     last_hidden: Tensor,
     /// Keys and values of each block, `[1, kv_heads, len, head_dim]`.
@@ -125,7 +118,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Reads one prompt. Never batched, so that the result does not depend on other prompts.
-    pub(super) fn prefill(&self, prompt: usize, token_ids: &[u32]) -> Prefilled {
+    pub(super) fn prefill(&self, prompt: u64, token_ids: &[u32]) -> Prefilled {
         let (Self::Torch { decoder, .. } | Self::Cpu { decoder, .. }) = self;
         let ids: Vec<i64> = token_ids.iter().map(|&id| i64::from(id)).collect();
         let ids = Tensor::from_slice(&ids).unsqueeze(0).to_device(decoder.device());
@@ -197,15 +190,15 @@ impl<'a> Engine<'a> {
                 if let Some(group) = decoder.full_head().group {
                     return draw_from_shards(group, logits, uniforms, options);
                 }
-                if is_plain
-                    && !options.measure_entropy
-                    && let Some([tokens, log_prob]) =
-                        fused.draw(logits, uniforms, options.sampling.temperature)
-                {
-                    let measured = Measured::default();
-                    return drawn([&tokens, &log_prob], Vec::new(), &measured, || {
-                        logits.shallow_clone()
-                    });
+                let kernels = fused.kernels(KernelOperation::Drawing);
+                let kernels = kernels.filter(|_| is_plain && !options.measure_entropy);
+                let by_kernel = kernels.and_then(|kernels| {
+                    let uniforms = Tensor::from_slice(uniforms).to_device(logits.device());
+                    kernels.draw(logits, &uniforms, options.sampling.temperature).ok()
+                });
+                if let Some([tokens, log_prob]) = by_kernel {
+                    let logits = || logits.shallow_clone();
+                    return drawn([&tokens, &log_prob], Vec::new(), Vec::new(), logits);
                 }
                 draw(logits, uniforms, options)
             }
@@ -213,7 +206,7 @@ impl<'a> Engine<'a> {
                 let on_host = || {
                     HostNumbers::of(from_ref(logits))?.read(|parts| match parts {
                         [Numbers::F32(logits)] => {
-                            Some(own.install(|| draw_on_host(logits, uniforms, options)))
+                            Some(own.threads.install(|| draw_on_host(logits, uniforms, options)))
                         }
                         _ => None,
                     })
@@ -266,16 +259,17 @@ fn torch_step(
     let (mut residual, mut used) = (Residual::new(decoder.embed(&token_ids)), Vec::new());
     for index in 0..decoder.block_count() {
         let mut routing = Routing::default();
-        decoder.advance(
-            index,
+        decoder.blocks[index].advance(
             &mut residual,
             fused,
             |heads| cache.attend(index, &step, &heads, &angles, fused),
             &mut routing,
+            decoder.full_head().group,
         );
         used.extend(routing.taken.map(|[_, used]| used));
     }
-    (decoder.end(residual, fused).squeeze_dim(1), used)
+    let hidden = residual.normalised(&decoder.final_norm, fused).into_value();
+    (hidden.squeeze_dim(1), used)
 }
 
 #[cfg(test)]
@@ -287,7 +281,7 @@ mod tests {
 
     use super::*;
     use crate::kernel_self_test::{TINY, largest_off};
-    use crate::model::KernelOperation;
+    use crate::model::rotate_and_store;
 
     fn decoder() -> Decoder {
         Decoder::load(Path::new(TINY), Device::Cpu, Kind::BFloat16).unwrap()
@@ -302,7 +296,7 @@ mod tests {
         let cache = KvCache::new(decoder, 3, 12, false);
         let mut engine =
             Engine::Torch { decoder, fused, cache, hidden: Vec::new(), records: false };
-        for (prompt, token_ids) in [&[5, 7, 11][..], &[3], &[2, 9]].into_iter().enumerate() {
+        for (prompt, token_ids) in (0..).zip([&[5, 7, 11][..], &[3], &[2, 9]]) {
             let read = engine.prefill(prompt, token_ids);
             engine.place(&read);
         }
@@ -356,22 +350,24 @@ mod tests {
         let x = decoder.embed(&Tensor::from_slice(&[4_i64, 8, 15]).unsqueeze(1));
         let before = x.copy();
         let mut residual = Residual::new(x.shallow_clone());
-        decoder.advance(
-            0,
+        decoder.blocks[0].advance(
             &mut residual,
             &fused,
             |heads| {
                 let room = || Tensor::zeros([36, 2, 16], (Kind::BFloat16, Device::Cpu));
                 let (places, mut other) = (Tensor::from_slice(&[1_i64, 2, 0]), [room(), room()]);
-                let query = fused.rotate_and_store(&heads, &angles, &places, other.each_mut());
-                assert_eq!(query.map(|query| query.size()), Some(vec![3, 4, 1, 16]));
+                let kernels = fused.kernels(KernelOperation::Rotation).unwrap();
+                let query = rotate_and_store(kernels, &heads, &angles, &places, other.each_mut());
+                assert_eq!(query.unwrap().size(), [3, 4, 1, 16]);
                 cache.attend(0, &step, &heads, &angles, &fused)
             },
             &mut Routing::default(),
+            None,
         );
         assert!(!x.equal(&before), "what attention adds is added in place");
-        let logits =
-            decoder.end(residual, &fused).squeeze_dim(1).linear(decoder.head(), None::<&Tensor>);
-        assert!(fused.draw(&logits, &[0.1, 0.5, 0.9], 1.0).is_some());
+        let hidden = residual.normalised(&decoder.final_norm, &fused).into_value();
+        let logits = hidden.squeeze_dim(1).linear(decoder.head(), None::<&Tensor>);
+        let kernels = fused.kernels(KernelOperation::Drawing).unwrap();
+        assert!(kernels.draw(&logits, &Tensor::from_slice(&[0.1, 0.5, 0.9]), 1.0).is_ok());
     }
 }

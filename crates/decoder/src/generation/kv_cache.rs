@@ -3,7 +3,9 @@
 use tch::{Device, Kind, Tensor};
 
 use super::slot_attention::{AttendedSlots, is_fused};
-use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position, size};
+use crate::model::{
+    Angles, Decoder, FusedOperations, Heads, KernelOperation, by_position, rotate_and_store, size,
+};
 
 /// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
 /// use; their rows differ in length.
@@ -12,8 +14,8 @@ use crate::model::{Angles, Decoder, FusedOperations, Heads, by_position, size};
 /// sequences reads the slots in place.
 #[derive(Debug)]
 pub(super) struct KvCache {
-    keys: Vec<Tensor>,
-    values: Vec<Tensor>,
+    /// Keys and values of each block.
+    blocks: Vec<[Tensor; 2]>,
     /// Tokens of each row in use.
     lengths: Vec<i64>,
     /// Most tokens of a slot.
@@ -43,11 +45,9 @@ impl KvCache {
         let (shape, device) = ([slots * capacity, heads, width], decoder.device());
         // Zeros, as a mask cannot undo the NaN that fresh memory may hold.
         let room = || Tensor::zeros(shape, (decoder.kind(), device));
-        let blocks = || (0..decoder.block_count()).map(|_| room()).collect();
         let fused = fused && is_fused(device, decoder.kind(), [query_heads, heads, width]);
         Self {
-            keys: blocks(),
-            values: blocks(),
+            blocks: (0..decoder.block_count()).map(|_| [room(), room()]).collect(),
             lengths: Vec::new(),
             capacity,
             counts: fused.then(|| Tensor::arange(slots + 1, (Kind::Int, device))),
@@ -60,9 +60,8 @@ impl KvCache {
     pub(super) fn place(&mut self, prefilled: &[(Tensor, Tensor)]) {
         let place = size(self.lengths.len()) * self.capacity;
         let length = prefilled.first().map_or(0, |(key, _)| key.size()[2]);
-        let caches = self.keys.iter().zip(&self.values);
-        for ((keys, values), (key, value)) in caches.zip(prefilled) {
-            for (cache, tensor) in [(keys, key), (values, value)] {
+        for (caches, (key, value)) in self.blocks.iter().zip(prefilled) {
+            for (cache, tensor) in caches.iter().zip([key, value]) {
                 cache.narrow(0, place, length).copy_(&tensor.squeeze_dim(0).transpose(0, 1));
             }
         }
@@ -74,7 +73,7 @@ impl KvCache {
         let last = self.lengths.len() - 1;
         let length = self.lengths[last];
         if place != last {
-            for cache in self.keys.iter().chain(&self.values) {
+            for cache in self.blocks.iter().flatten() {
                 let row = |index| cache.narrow(0, size(index) * self.capacity, length);
                 row(place).copy_(&row(last));
             }
@@ -88,10 +87,8 @@ impl KvCache {
         self.lengths.iter_mut().for_each(|length| *length += 1);
         let rows = size(self.lengths.len());
         let starts = Tensor::arange(rows, (Kind::Int64, self.device)) * self.capacity;
-        let slots = match &self.counts {
-            Some(counts) => AttendedSlots::fused(&self.lengths, &positions, self.capacity, counts),
-            None => AttendedSlots::plain(&self.lengths, &positions, self.capacity),
-        };
+        let counts = self.counts.as_ref();
+        let slots = AttendedSlots::new(&self.lengths, &positions, self.capacity, counts);
         Step { positions: positions.unsqueeze(1), places: starts + positions, slots }
     }
 
@@ -105,8 +102,11 @@ impl KvCache {
         angles: &Angles,
         fused: &FusedOperations,
     ) -> Tensor {
-        let (keys, values) = (&mut self.keys[block], &mut self.values[block]);
-        if let Some(query) = fused.rotate_and_store(heads, angles, &step.places, [keys, values]) {
+        let [keys, values] = &mut self.blocks[block];
+        let by_kernel = fused.kernels(KernelOperation::Rotation).and_then(|kernels| {
+            rotate_and_store(kernels, heads, angles, &step.places, [&mut *keys, &mut *values]).ok()
+        });
+        if let Some(query) = by_kernel {
             return by_position(&step.slots.attend([&query, keys, values], heads.window));
         }
         heads.mix(angles, |[query, key, value], window| {

@@ -10,7 +10,6 @@ mod engine;
 mod error;
 mod host_sampler;
 mod kv_cache;
-mod measured;
 mod request;
 mod response;
 mod sampler;
@@ -29,7 +28,6 @@ pub use response::{Finish, Generated, Listener, Tally, TokenEntropy};
 pub use shared::{Ask, Drawing, SharedBatch};
 pub use slot_attention::test_fused_decoding;
 
-/// Stores every response at its index.
 #[derive(Debug)]
 struct Collected(Vec<Option<Generated>>);
 

@@ -5,11 +5,9 @@ use model_files::sampling::Sampling;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
-use super::measured::Measured;
 use super::request::GenerationOptions;
 use super::response::TokenEntropy;
 
-/// A drawn token.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
     pub(super) token_id: u32,
@@ -44,13 +42,18 @@ pub(super) fn draw(
     options: &GenerationOptions,
 ) -> Result<Vec<Drawn>, LogitsError> {
     let logits = logits.to_kind(Kind::Double);
-    let mut measured = Measured::new(&logits, options);
+    let at_temperature_1 = if options.measure_entropy {
+        let log_prob = logits.log_softmax(-1, Kind::Double);
+        entropies(&log_prob.exp(), &log_prob)
+    } else {
+        Vec::new()
+    };
     if options.sampling.temperature <= 0.0 {
         let log_prob = logits.log_softmax(-1, Kind::Double);
         let tokens = log_prob.argmax(-1, true);
-        measured.greedy(uniforms.len());
+        let entropy = measured(&at_temperature_1, &at_temperature_1, &vec![0.0; uniforms.len()]);
         let log_prob = log_prob.gather(-1, &tokens, false);
-        return drawn([&tokens, &log_prob], Vec::new(), &measured, || logits);
+        return drawn([&tokens, &log_prob], Vec::new(), entropy, || logits);
     }
     let source = match options.band {
         None => at_one_temperature(&logits, options),
@@ -67,12 +70,39 @@ pub(super) fn draw(
     if source.of_all {
         log_prob -= total.log();
     }
-    if options.measure_entropy {
+    let drawn_from = if options.measure_entropy {
         let all_log_prob =
             if source.of_all { source.log_prob - total.log() } else { source.log_prob };
-        measured.drawn_from(&(source.probability / &total), &all_log_prob, source.temperature);
-    }
-    drawn([&tokens, &log_prob], source.mask, &measured, || logits)
+        entropies(&(source.probability / &total), &all_log_prob)
+    } else {
+        Vec::new()
+    };
+    let entropy = measured(&at_temperature_1, &drawn_from, &source.temperature);
+    drawn([&tokens, &log_prob], source.mask, entropy, || logits)
+}
+
+/// Entropy of each row of probabilities, `[rows, vocab]`, in nats; `log_prob` is their logarithm where they are not 0.
+///
+/// Uses the given logarithms: libtorch's `special_entr` would compute each again, one by one.
+fn entropies(probability: &Tensor, log_prob: &Tensor) -> Vec<f64> {
+    let terms = (probability * log_prob).masked_fill(&probability.eq(0.0), 0.0);
+    let sums = -terms.sum_dim_intlist(-1, false, Kind::Double);
+    sums.try_into().expect("a one-dimensional tensor of f64")
+}
+
+/// Joins the entropies of the rows; without any, nothing was measured.
+fn measured(
+    at_temperature_1: &[f64],
+    drawn_from: &[f64],
+    temperature: &[f64],
+) -> Vec<TokenEntropy> {
+    let rows = at_temperature_1.iter().zip(drawn_from).zip(temperature);
+    rows.map(|((&at_temperature_1, &drawn_from), &temperature)| TokenEntropy {
+        drawn_from,
+        at_temperature_1,
+        temperature,
+    })
+    .collect()
 }
 
 /// Softmax at the options' temperature, without the tokens that truncation excludes.
@@ -86,8 +116,7 @@ fn at_one_temperature(logits: &Tensor, options: &GenerationOptions) -> Source {
     } else {
         (all, Vec::new())
     };
-    let rows = rows_of(logits);
-    let temperature = vec![options.sampling.temperature; rows];
+    let temperature = vec![options.sampling.temperature; rows_of(logits)];
     Source { log_prob, probability, mask, temperature, of_all: options.truncates() }
 }
 
@@ -115,12 +144,12 @@ fn within_band(
     Ok(Source { probability: log_prob.exp(), log_prob, mask, temperature, of_all: false })
 }
 
-/// Collects the rows' tokens. `tokens` and `log_prob` are `[rows, 1]`; `mask` has one list per row, or none at all.
+/// Collects the rows' tokens. `tokens` and `log_prob` are `[rows, 1]`; `mask` and `entropy` have one entry per row, or none at all.
 /// Fails if a log-probability is NaN, with the fault of that row of `logits`, `[rows, vocab]`.
 pub(super) fn drawn(
     [tokens, log_prob]: [&Tensor; 2],
     mask: Vec<Vec<u32>>,
-    measured: &Measured,
+    entropy: Vec<TokenEntropy>,
     logits: impl FnOnce() -> Tensor,
 ) -> Result<Vec<Drawn>, LogitsError> {
     let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");
@@ -128,14 +157,14 @@ pub(super) fn drawn(
         return Err(no_distribution(&logits(), row));
     }
     let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
-    let mask = mask.into_iter().chain(std::iter::repeat(Vec::new()));
-    let one = |(row, ((token, log_prob), mask)): (usize, ((i64, f64), Vec<u32>))| Drawn {
+    let (mut mask, mut entropy) = (mask.into_iter(), entropy.into_iter());
+    let one = |(token, log_prob)| Drawn {
         token_id: id_of(token),
         log_prob,
-        mask,
-        entropy: measured.of_row(row),
+        mask: mask.next().unwrap_or_default(),
+        entropy: entropy.next(),
     };
-    Ok(tokens.into_iter().zip(log_prob).zip(mask).enumerate().map(one).collect())
+    Ok(tokens.into_iter().zip(log_prob).map(one).collect())
 }
 
 /// Returns the reason that a row of `logits` has no log-probabilities.
@@ -196,7 +225,7 @@ fn mask_ids(probability: &Tensor) -> Vec<Vec<u32>> {
     lists
 }
 
-fn id_of(token: i64) -> u32 {
+pub(super) fn id_of(token: i64) -> u32 {
     u32::try_from(token).expect("a vocabulary has less than 2^32 tokens")
 }
 
@@ -216,19 +245,16 @@ mod tests {
     #[test]
     fn the_uniform_number_is_looked_up_in_the_cumulative_distribution() {
         let options = GenerationOptions::default();
+        let last = 1.0 - f64::EPSILON / 2.0;
         let cases =
-            [(0.0, 0), (0.099, 0), (0.101, 1), (0.299, 1), (0.301, 2), (0.69, 2), (0.71, 3)];
+            [(0.0, 0), (0.099, 0), (0.101, 1), (0.299, 1), (0.301, 2), (0.71, 3), (last, 3)];
         for (uniform, token_id) in cases {
             assert_eq!(draw_one(&logits(), uniform, &options).token_id, token_id, "{uniform}");
         }
-        assert_eq!(draw_one(&logits(), 1.0 - f64::EPSILON / 2.0, &options).token_id, 3);
-    }
-
-    #[test]
-    fn an_impossible_token_is_never_drawn() {
-        let logits = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY];
-        for uniform in [0.0, 0.5, 1.0 - f64::EPSILON / 2.0] {
-            assert_eq!(draw_one(&logits, uniform, &GenerationOptions::default()).token_id, 1);
+        // An impossible token is never drawn.
+        let one = [f32::NEG_INFINITY, 0.0, f32::NEG_INFINITY];
+        for uniform in [0.0, 0.5, last] {
+            assert_eq!(draw_one(&one, uniform, &options).token_id, 1);
         }
     }
 
@@ -239,6 +265,10 @@ mod tests {
         let logits = Tensor::from_slice(&[0.0f32, 0.5, 3.0]).unsqueeze(0);
         let error = draw(&logits, &[0.5], &tiny).unwrap_err().to_string();
         assert!(error.contains("logit 2 is inf"), "{error}");
+        let band = EntropyBand::new(Some(1.0), None).ok();
+        let banded = GenerationOptions { band, ..Default::default() };
+        let logits = Tensor::from_slice(&[0.0f32, f32::NAN]).unsqueeze(0);
+        assert!(draw(&logits, &[0.5], &banded).is_err());
         for (wrong, message) in [
             ([0.0, f32::NAN, 1.0], "logit 1 is NaN"),
             ([0.0, 1.0, infinite], "logit 2 is inf"),
@@ -274,24 +304,6 @@ mod tests {
             let drawn = draw_one(&logits(), 0.45, &options);
             assert_eq!((drawn.token_id, &drawn.mask), (2, &mask), "{sampling:?}");
             assert!((drawn.log_prob - (0.16f64 / mass).ln()).abs() < 1e-6, "{drawn:?}");
-        }
-    }
-
-    #[test]
-    fn truncation_leaves_the_unlikely_out() {
-        let two = Sampling { top_k: 2, ..Sampling::DEFAULT };
-        let most = Sampling { top_p: 0.65, ..Sampling::DEFAULT };
-        let near = Sampling { min_p: 0.7, ..Sampling::DEFAULT };
-        for sampling in [two, most, near] {
-            let options = GenerationOptions { sampling, ..Default::default() };
-            let drawn: Vec<u32> = (0..100)
-                .map(|hundredth| {
-                    draw_one(&logits(), f64::from(hundredth) / 100.0, &options).token_id
-                })
-                .collect();
-            // 0.4 and 0.3 of 0.7: the first four sevenths go to token 2.
-            assert_eq!(drawn.iter().filter(|&&token| token == 2).count(), 58);
-            assert_eq!(drawn.iter().filter(|&&token| token == 3).count(), 42);
         }
     }
 
@@ -335,24 +347,6 @@ mod tests {
     }
 
     #[test]
-    fn a_band_moves_the_temperature_of_each_row_by_itself() {
-        // Odds of e^2 : 1 and even odds.
-        let logits = Tensor::from_slice(&[2.0f32, 0.0, 0.0, 0.0]).view([2, 2]);
-        let wanted = entropy_of(&[0.75, 0.25]);
-        let band = EntropyBand::new(Some(wanted), Some(wanted)).ok();
-        let options = GenerationOptions { band, measure_entropy: true, ..Default::default() };
-        let tokens = draw(&logits, &[0.5, 0.5], &options).unwrap();
-        let first = tokens[0].entropy.unwrap();
-        assert!((first.drawn_from - wanted).abs() < 1e-9 && tokens[0].token_id == 0);
-        assert!((first.temperature - 2.0 / 3f64.ln()).abs() < 1e-9, "{first:?}");
-        assert!((tokens[0].log_prob - 0.75f64.ln()).abs() < 1e-9);
-        // Even odds have one entropy at any temperature: the reach is spent.
-        let second = tokens[1].entropy.unwrap();
-        assert!((second.temperature - 0.1).abs() < 1e-15);
-        assert!((second.drawn_from - 2f64.ln()).abs() < 1e-12);
-    }
-
-    #[test]
     fn a_band_is_held_over_the_tokens_that_truncation_keeps() {
         let wanted = entropy_of(&[0.6, 0.4]);
         let band = EntropyBand::new(None, Some(wanted)).ok();
@@ -368,13 +362,5 @@ mod tests {
             (token.log_prob - 0.6f64.ln()).abs() < 1e-6
                 && (entropy.drawn_from - wanted).abs() < 1e-9
         );
-    }
-
-    #[test]
-    fn logits_that_are_no_distribution_are_refused_where_a_band_is_held() {
-        let band = EntropyBand::new(Some(1.0), None).ok();
-        let options = GenerationOptions { band, ..Default::default() };
-        let logits = Tensor::from_slice(&[0.0f32, f32::NAN]).unsqueeze(0);
-        assert!(draw(&logits, &[0.5], &options).is_err());
     }
 }

@@ -9,6 +9,7 @@ use super::engine::{Engine, Kernels, Prefilled};
 use super::error::{GenerationError, check};
 use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::Finish;
+use super::sampler::id_of;
 use super::slots::Row;
 use crate::model::Decoder;
 
@@ -55,8 +56,8 @@ pub struct SharedBatch<'a> {
     capacity: usize,
     /// Requests with the index of their next response.
     waiting: VecDeque<(Arc<Ask>, u64)>,
-    /// Prefilled prompt of the ask with this id, for its other responses.
-    prefilled: Option<(u64, Prefilled)>,
+    /// Prompt of an ask, by its id, for its other responses.
+    prefilled: Option<Prefilled>,
 }
 
 impl<'a> SharedBatch<'a> {
@@ -166,14 +167,12 @@ impl<'a> SharedBatch<'a> {
         while self.rows.len() < self.slots
             && let Some((ask, sample)) = self.waiting.pop_front()
         {
-            let read = match self.prefilled.take().filter(|(id, _)| *id == ask.id) {
-                Some((_, read)) => read,
-                None => self.engine.prefill(0, &ask.token_ids),
-            };
+            let read = self.prefilled.take().filter(|read| read.prompt == ask.id);
+            let read = read.unwrap_or_else(|| self.engine.prefill(ask.id, &ask.token_ids));
             self.engine.place(&read);
             self.rows.push((Arc::clone(&ask), Row::new(ask.key, 0, sample, &ask.options)));
             if sample + 1 < ask.options.samples as u64 {
-                self.prefilled = Some((ask.id, read));
+                self.prefilled = Some(read);
                 self.waiting.push_front((ask, sample + 1));
             }
         }
@@ -192,6 +191,5 @@ fn likeliest(logits: &Tensor, count: usize, temperature: f64) -> Vec<(u32, f64)>
     let (values, indices) = log_prob.view(-1).topk(count, -1, true, true);
     let values: Vec<f64> = values.try_into().expect("a one-dimensional tensor of f64");
     let indices: Vec<i64> = indices.try_into().expect("a one-dimensional tensor of i64");
-    let id = |index: i64| u32::try_from(index).expect("a vocabulary has less than 2^32 tokens");
-    indices.into_iter().map(id).zip(values).collect()
+    indices.into_iter().map(id_of).zip(values).collect()
 }

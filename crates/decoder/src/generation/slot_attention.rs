@@ -39,32 +39,26 @@ enum How {
 }
 
 impl AttendedSlots {
-    /// Attends by plain operators. `lengths` are the tokens of each row, `positions` that of its newest, i64 `[rows]` on the device.
-    pub(super) fn plain(lengths: &[i64], positions: &Tensor, capacity: i64) -> Self {
-        let longest = longest(lengths);
-        let even = lengths.iter().all(|length| *length == longest);
-        let mask = (!even).then(|| mask(positions, longest, longest));
-        Self::new(positions, capacity, longest, How::Plain { mask })
-    }
-
-    fn new(positions: &Tensor, capacity: i64, longest: i64, how: How) -> Self {
-        let positions = positions.shallow_clone();
-        Self { rows: positions.size()[0], capacity, longest, positions, how }
-    }
-
-    /// Attends by the kernel; `counts` is `0..=slots`, i32 on the device.
-    pub(super) fn fused(
+    /// `lengths` are the tokens of each row, `positions` that of its newest, i64 `[rows]` on the device. Attends by the kernel with
+    /// `counts`, `0..=slots`, i32 on the device; without them by plain operators.
+    pub(super) fn new(
         lengths: &[i64],
         positions: &Tensor,
         capacity: i64,
-        counts: &Tensor,
+        counts: Option<&Tensor>,
     ) -> Self {
-        let rows = positions.size()[0];
-        let queries = counts.narrow(0, 0, rows + 1);
-        let slots = &queries * capacity;
-        let used = (positions + 1).to_kind(Kind::Int);
-        let how = How::Fused { queries, slots, used };
-        Self::new(positions, capacity, longest(lengths), how)
+        let (rows, positions) = (positions.size()[0], positions.shallow_clone());
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let even = lengths.iter().all(|length| *length == longest);
+        let how = match counts.map(|counts| counts.narrow(0, 0, rows + 1)) {
+            Some(queries) => How::Fused {
+                slots: &queries * capacity,
+                used: (&positions + 1).to_kind(Kind::Int),
+                queries,
+            },
+            None => How::Plain { mask: (!even).then(|| mask(&positions, longest, longest)) },
+        };
+        Self { rows, capacity, longest, positions, how }
     }
 
     /// Attends with queries `[rows, heads, 1, head_dim]` over keys and values `[slots · capacity, kv_heads, head_dim]`, the last `window`
@@ -94,7 +88,6 @@ impl AttendedSlots {
         }
     }
 
-    /// Keys or values of the slots in use.
     fn in_use(&self, all: &Tensor) -> Tensor {
         all.narrow(0, 0, self.rows * self.capacity)
     }
@@ -115,19 +108,13 @@ fn mask(positions: &Tensor, longest: i64, window: i64) -> Tensor {
     back.ge(0).logical_and(&back.lt(window)).unsqueeze(1).unsqueeze(1)
 }
 
-fn longest(lengths: &[i64]) -> i64 {
-    lengths.iter().copied().max().unwrap_or(0)
-}
-
 /// Returns true if one kernel can attend for all rows: on CUDA, in bf16, if it passes its test for these heads.
 pub(super) fn is_fused(device: Device, kind: Kind, heads: [i64; 3]) -> bool {
     static OUTCOMES: OutcomeCache<(Device, [i64; 3]), bool> = OutcomeCache::new();
     let is_right = |&(device, heads): &(Device, [i64; 3])| {
         tch::no_grad(|| test_fused_decoding(device, heads)).is_ok()
     };
-    kind == Kind::BFloat16
-        && matches!(device, Device::Cuda(_))
-        && OUTCOMES.get((device, heads), is_right)
+    OUTCOMES.on_cuda((device, kind), (device, heads), is_right) == Some(true)
 }
 
 /// Tests the decoding kernel on `device` in bf16 against plain operators in f32; `heads` are the numbers of query heads and of
@@ -156,13 +143,13 @@ fn test_kernel(
     let positions = Tensor::from_slice(&LENGTHS) - 1;
     let counts = Tensor::arange(rows + 2, (Kind::Int, device));
     let there = [&query, &keys, &values].map(|x| x.to_device(device));
-    let attended = AttendedSlots::fused(&LENGTHS, &positions.to_device(device), CAPACITY, &counts)
-        .attend_by(kernel, there.each_ref())
-        .map_err(|error| error.to_string())?;
+    let there_positions = positions.to_device(device);
+    let attended = AttendedSlots::new(&LENGTHS, &there_positions, CAPACITY, Some(&counts))
+        .attend_by(kernel, there.each_ref())?;
     let [query, keys, values] = [&query, &keys, &values].map(|x| x.to_kind(Kind::Float));
     // On the host: a device that computes nothing would agree with itself.
-    let exact =
-        AttendedSlots::plain(&LENGTHS, &positions, CAPACITY).attend([&query, &keys, &values], None);
+    let exact = AttendedSlots::new(&LENGTHS, &positions, CAPACITY, None)
+        .attend([&query, &keys, &values], None);
     largest_difference([(attended, exact)])
 }
 
@@ -207,24 +194,22 @@ mod tests {
             let query = wide_wave(&[rows, 6, 1, 4], 0.3);
             let positions = Tensor::from_slice(&lengths) - 1;
             let three = [&query, &keys, &values];
-            let fused = AttendedSlots::fused(&lengths, &positions, capacity, &counts);
-            let plain = AttendedSlots::plain(&lengths, &positions, capacity);
-            let (fused, plain) =
-                (fused.attend_by(reference, three), plain.attend_by(reference, three));
-            let (fused, plain) = (fused.unwrap(), plain.unwrap());
+            let [by_kernel, plainly] = [Some(&counts), None]
+                .map(|counts| AttendedSlots::new(&lengths, &positions, capacity, counts));
+            let [fused, plain] =
+                [&by_kernel, &plainly].map(|slots| slots.attend_by(reference, three).unwrap());
             assert_eq!(fused.size(), query.size());
             assert!(largest_off(&fused, &plain) < 1e-14, "{lengths:?}");
-            let reaches_all = AttendedSlots::plain(&lengths, &positions, capacity);
-            assert!(reaches_all.attend(three, Some(9)).equal(&plain));
-            let windowed = AttendedSlots::fused(&lengths, &positions, capacity, &counts);
-            let windowed =
-                (lengths.iter().any(|&length| length > 2)).then(|| windowed.attend(three, Some(2)));
+            assert!(plainly.attend(three, Some(9)).equal(&plain), "a window that reaches all");
+            let windowed = (lengths.iter().any(|&length| length > 2))
+                .then(|| by_kernel.attend(three, Some(2)));
             for (row, &length) in (0..).zip(&lengths).filter(|_| windowed.is_some()) {
                 // The same row alone, in a cache of its last tokens.
                 let (seen, first) = (length.min(2), capacity * row + (length - 2).max(0));
                 let cut = |all: &Tensor| all.narrow(0, first, seen);
-                let alone = AttendedSlots::plain(&[seen], &Tensor::from_slice(&[seen - 1]), seen)
-                    .attend([&query.narrow(0, row, 1), &cut(&keys), &cut(&values)], None);
+                let alone =
+                    AttendedSlots::new(&[seen], &Tensor::from_slice(&[seen - 1]), seen, None)
+                        .attend([&query.narrow(0, row, 1), &cut(&keys), &cut(&values)], None);
                 let off = largest_off(&windowed.as_ref().unwrap().get(row), &alone.get(0));
                 assert!(off < 1e-14, "{lengths:?}");
             }

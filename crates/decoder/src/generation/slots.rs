@@ -45,10 +45,9 @@ pub(super) fn run(
     loop {
         while rows.len() < slots && next < total {
             let (prompt, sample) = (next / options.samples, next % options.samples);
-            let read = match prefilled.take().filter(|prefilled| prefilled.prompt == prompt) {
-                Some(read) => read,
-                None => engine.prefill(prompt, prompts[prompt].token_ids),
-            };
+            let read = prefilled.take().filter(|read| read.prompt == prompt as u64);
+            let read =
+                read.unwrap_or_else(|| engine.prefill(prompt as u64, prompts[prompt].token_ids));
             engine.place(&read);
             let row = Row::new(prompts[prompt].key, next, sample as u64, options);
             rows.push(Row { routes: read.routes.clone(), ..row });

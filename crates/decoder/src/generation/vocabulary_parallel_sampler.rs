@@ -7,7 +7,6 @@
 use entropy_core::LogitsError;
 use tch::{Kind, Tensor};
 
-use super::measured::Measured;
 use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use crate::model::TensorGroup;
@@ -26,78 +25,55 @@ pub(super) fn draw_from_shards(
     }
     let is_greedy = options.sampling.temperature <= 0.0;
     let logits = if is_greedy { logits } else { logits / options.sampling.temperature };
-    let (tokens, log_prob) =
-        VocabularyShards::new(group, &logits).draw((!is_greedy).then_some(uniforms));
+    let (tokens, log_prob) = draw_by(group, &logits, (!is_greedy).then_some(uniforms));
     // A log-probability that is NaN is NaN on all ranks, so that all of them gather.
-    drawn([&tokens, &log_prob], Vec::new(), &Measured::default(), || group.gather_columns(&logits))
+    drawn([&tokens, &log_prob], Vec::new(), Vec::new(), || group.gather_columns(&logits))
 }
 
-/// Masses of all vocabulary shards, and the distribution within this rank's shard.
-struct VocabularyShards<'a> {
-    group: &'a TensorGroup,
-    /// Logits of this shard minus their maximum, f64 `[rows, local tokens]`.
-    shifted: Tensor,
-    /// Cumulative sum of their exponentials, `[rows, local tokens]`.
-    cumulative: Tensor,
-    /// Largest logit of each shard, `[ranks, rows, 1]`.
-    largest: Tensor,
-    /// Sum of exponentials of each shard, relative to the global maximum, `[ranks, rows, 1]`.
-    mass: Tensor,
-    /// Factor from this shard's own sums to that scale, `[rows, 1]`.
-    scale: Tensor,
-}
-
-impl<'a> VocabularyShards<'a> {
-    fn new(group: &'a TensorGroup, logits: &Tensor) -> Self {
-        // All tokens of a shard may be impossible.
-        let local_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
-        let shifted = logits - &local_largest;
-        let cumulative = shifted.exp().cumsum(-1, Kind::Double);
-        let total = cumulative.narrow(-1, cumulative.size()[1] - 1, 1);
-        let all = group.gather(&Tensor::cat(&[local_largest, total], 1));
-        let largest = all.narrow(2, 0, 1);
-        let of_all = largest.amax([0i64].as_slice(), true);
-        let scales = (&largest - of_all).exp();
-        let mass = all.narrow(2, 1, 1) * &scales;
-        let scale = scales.select(0, group.index());
-        Self { group, shifted, cumulative, largest, mass, scale }
-    }
-
-    /// Tokens and their log-probabilities, `[rows, 1]` each: by the rows' uniform numbers, or the most likely ones.
-    fn draw(&self, uniforms: Option<&[f64]>) -> (Tensor, Tensor) {
-        let Self { group, shifted, cumulative, largest, mass, scale } = self;
-        let local_tokens = shifted.size()[1];
-        let ends = mass.cumsum(0, Kind::Double);
-        let total = ends.select(0, group.count() - 1);
-        let (owner, tokens) = match uniforms {
-            None => (largest.argmax(0, false), shifted.argmax(-1, true)),
-            Some(uniforms) => {
-                let target =
-                    Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
-                // The first whose end lies beyond; if rounding leaves none, the last that has any mass.
-                let before = ends.le_tensor(&target.unsqueeze(0)).to_kind(Kind::Int64);
-                let before = before.sum_dim_intlist([0i64].as_slice(), false, Kind::Int64);
-                let last = ends.lt_tensor(&total.unsqueeze(0)).to_kind(Kind::Int64);
-                let last = last.sum_dim_intlist([0i64].as_slice(), false, Kind::Int64);
-                let offset = ends.select(0, group.index()) - mass.select(0, group.index());
-                let within = (target - offset) / scale;
-                let find = |values: &Tensor, side: &str| {
-                    let right = side == "right";
-                    values.searchsorted(cumulative, false, right, side, None::<&Tensor>)
-                };
-                // Here too: never beyond the last token that is possible.
-                let end = cumulative.narrow(-1, local_tokens - 1, 1);
-                (before.minimum(&last), find(&within, "right").minimum(&find(&end, "left")))
-            }
-        };
-        let is_owner = owner.eq(group.index());
-        let tokens = tokens.clamp(0, local_tokens - 1);
-        let log_prob = shifted.gather(1, &tokens, false) + scale.log() - total.log();
-        let ids = (tokens + group.index() * local_tokens).to_kind(Kind::Double);
-        let nothing = Tensor::zeros([1], (Kind::Double, shifted.device()));
-        let told = group.sum(&Tensor::cat(&[ids, log_prob], 1).where_self(&is_owner, &nothing));
-        (told.narrow(1, 0, 1).to_kind(Kind::Int64), told.narrow(1, 1, 1))
-    }
+/// Tokens and their log-probabilities, `[rows, 1]` each: by the rows' uniform numbers, or the most likely ones.
+fn draw_by(group: &TensorGroup, logits: &Tensor, uniforms: Option<&[f64]>) -> (Tensor, Tensor) {
+    let local_tokens = logits.size()[1];
+    // All tokens of a shard may be impossible.
+    let local_largest = logits.amax([-1i64].as_slice(), true).clamp_min(f64::MIN);
+    let shifted = logits - &local_largest;
+    let cumulative = shifted.exp().cumsum(-1, Kind::Double);
+    let end = cumulative.narrow(-1, local_tokens - 1, 1);
+    // The largest logit of each shard, and the sum of its exponentials relative to the global maximum, `[ranks, rows, 1]`.
+    let all = group.gather(&Tensor::cat(&[&local_largest, &end], 1));
+    let largest = all.narrow(2, 0, 1);
+    let scales = (&largest - largest.amax([0i64].as_slice(), true)).exp();
+    let mass = all.narrow(2, 1, 1) * &scales;
+    // Factor from this shard's own sums to that scale, `[rows, 1]`.
+    let scale = scales.select(0, group.index());
+    let ends = mass.cumsum(0, Kind::Double);
+    let total = ends.select(0, group.count() - 1);
+    let (owner, tokens) = match uniforms {
+        None => (largest.argmax(0, false), shifted.argmax(-1, true)),
+        Some(uniforms) => {
+            let target =
+                Tensor::from_slice(uniforms).to_device(total.device()).unsqueeze(1) * &total;
+            // The first whose end lies beyond; if rounding leaves none, the last that has any mass.
+            let shards_with = |has: Tensor| {
+                has.to_kind(Kind::Int64).sum_dim_intlist([0i64].as_slice(), false, Kind::Int64)
+            };
+            let before = shards_with(ends.le_tensor(&target.unsqueeze(0)));
+            let last = shards_with(ends.lt_tensor(&total.unsqueeze(0)));
+            let offset = ends.select(0, group.index()) - mass.select(0, group.index());
+            let within = (target - offset) / &scale;
+            let find = |values: &Tensor, side: &str| {
+                values.searchsorted(&cumulative, false, side == "right", side, None::<&Tensor>)
+            };
+            // Here too: never beyond the last token that is possible.
+            (before.minimum(&last), find(&within, "right").minimum(&find(&end, "left")))
+        }
+    };
+    let is_owner = owner.eq(group.index());
+    let tokens = tokens.clamp(0, local_tokens - 1);
+    let log_prob = shifted.gather(1, &tokens, false) + scale.log() - total.log();
+    let ids = (tokens + group.index() * local_tokens).to_kind(Kind::Double);
+    let nothing = Tensor::zeros([1], (Kind::Double, logits.device()));
+    let told = group.sum(&Tensor::cat(&[ids, log_prob], 1).where_self(&is_owner, &nothing));
+    (told.narrow(1, 0, 1).to_kind(Kind::Int64), told.narrow(1, 1, 1))
 }
 
 #[cfg(test)]

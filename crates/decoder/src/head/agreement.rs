@@ -24,7 +24,8 @@ fn the_kernel_computes_what_plain_operators_do() {
     let ids = Tensor::from_slice(&[0i64, 599, 17, 17, 256, 255, 1]);
     let cotangent = [0.37, 1.1].map(|step| wave(7, 1, step).squeeze_dim(1));
     for (temperature, with_entropy) in [(1.0, false), (1.0, true), (0.6, true)] {
-        let head = FusedHead::by(Arc::clone(&kernels), [&hidden, &weight, &ids], temperature);
+        let kernels = Arc::clone(&kernels);
+        let head = FusedHead { kernels, hidden: &hidden, weight: &weight, ids: &ids, temperature };
         let cotangent = TokenCotangent {
             log_prob: &cotangent[0],
             entropy: with_entropy.then_some(&cotangent[1]),
@@ -48,7 +49,7 @@ fn the_kernel_computes_what_plain_operators_do() {
                 let off = largest_off(computed, exact);
                 assert!(off < bound, "{off}");
             };
-            let [log_prob, entropy, own_score] = head.statistics(start, length).unwrap();
+            let (_, [log_prob, entropy, own_score]) = head.compute(start, length, None).unwrap();
             near(&log_prob, &part(&plain.log_prob), 1e-5);
             near(&entropy, &part(&plain.entropy), 1e-5);
             near(&own_score, &part(&squared_score), 1e-6);

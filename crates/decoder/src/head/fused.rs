@@ -1,27 +1,26 @@
 //! The head on CUDA in bf16: one kernel computes the statistics of each row of logits, and turns the logits into their gradient.
 //!
-//! Without f32 copies of the logits, chunks of [`WAITING_LOGITS`] take less memory than those of plain operators.
+//! Without f32 copies of the logits, chunks of [`WAITING_LOGITS`](model_files::buffer_limits::WAITING_LOGITS) take less memory than those of plain operators.
 
 use std::sync::Arc;
 
-use model_files::buffer_limits::WAITING_LOGITS;
 use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 
 use crate::bf16_matmul::matmul;
-use crate::kernel_self_test::{OutcomeCache, largest_error, may_use_kernels, on_host};
+use crate::kernel_self_test::{OutcomeCache, largest_error, on_host, tested_kernels};
 
 /// The head of some tokens, computed by the kernel.
 #[derive(Debug)]
 pub(super) struct FusedHead<'a> {
-    kernels: Arc<CudaKernels>,
+    pub(super) kernels: Arc<CudaKernels>,
     /// `[tokens, hidden]`.
-    hidden: &'a Tensor,
+    pub(super) hidden: &'a Tensor,
     /// `[vocab, hidden]`.
-    weight: &'a Tensor,
+    pub(super) weight: &'a Tensor,
     /// Token ids, i64 `[tokens]`.
-    ids: &'a Tensor,
-    temperature: f64,
+    pub(super) ids: &'a Tensor,
+    pub(super) temperature: f64,
 }
 
 impl<'a> FusedHead<'a> {
@@ -32,34 +31,12 @@ impl<'a> FusedHead<'a> {
         ids: &'a Tensor,
         temperature: f64,
     ) -> Option<Self> {
-        let fits = hidden.device().is_cuda()
-            && hidden.kind() == Kind::BFloat16
-            && weight.size()[0] % 2 == 0;
-        if !fits || !may_use_kernels() {
+        static OUTCOMES: OutcomeCache<Device, bool> = OutcomeCache::new();
+        if weight.size()[0] % 2 != 0 {
             return None;
         }
-        let kernels = tested_kernels(hidden.device())?;
-        Some(Self::by(kernels, [hidden, weight, ids], temperature))
-    }
-
-    /// The head by these kernels, for hidden states, weight and token ids.
-    pub(super) fn by(
-        kernels: Arc<CudaKernels>,
-        [hidden, weight, ids]: [&'a Tensor; 3],
-        temperature: f64,
-    ) -> Self {
-        Self { kernels, hidden, weight, ids, temperature }
-    }
-
-    /// Most tokens of a chunk.
-    pub(super) fn rows(&self) -> i64 {
-        (i64::from(WAITING_LOGITS) / self.weight.size()[0]).max(1)
-    }
-
-    /// Log-probability, entropy and squared score of `length` tokens from `start` on, each f32 `[length]`. `None` if the kernel does not
-    /// take them.
-    pub(super) fn statistics(&self, start: i64, length: i64) -> Option<[Tensor; 3]> {
-        self.compute(start, length, None).map(|(_, statistics)| statistics)
+        let kernels = tested_kernels(hidden, &OUTCOMES, test_fused_head)?;
+        Some(Self { kernels, hidden, weight, ids, temperature })
     }
 
     /// Gradient of the logits, bf16 `[length, vocab]`, and the log-probability, f32 `[length]`, from cotangents of log-probability and
@@ -78,7 +55,9 @@ impl<'a> FusedHead<'a> {
         Some((d_logits, log_prob))
     }
 
-    fn compute(
+    /// Logits of `length` tokens from `start` on, or their gradient for cotangents of these tokens, bf16 `[length, vocab]`. Then
+    /// log-probability, entropy and squared score, each f32 `[length]`. `None` if the kernel does not take them.
+    pub(super) fn compute(
         &self,
         start: i64,
         length: i64,
@@ -91,21 +70,13 @@ impl<'a> FusedHead<'a> {
     }
 }
 
-/// The kernels of `device`, if the head's passes its test.
-fn tested_kernels(device: Device) -> Option<Arc<CudaKernels>> {
-    static OUTCOMES: OutcomeCache<Device, bool> = OutcomeCache::new();
-    let is_right = OUTCOMES.get(device, |&device| test_fused_head(device).is_ok());
-    is_right.then(|| CudaKernels::on(device).ok()).flatten()
-}
-
 /// Tests the head's kernel on a CUDA device against the closed form in f64; returns the largest relative error of the gradient.
 ///
 /// # Errors
 ///
 /// The reason that it is not used: it is missing, or an error exceeds rounding.
 pub fn test_fused_head(device: Device) -> Result<f64, String> {
-    let kernels = CudaKernels::on(device).map_err(|error| error.to_string())?;
-    test_kernel(&kernels, device)
+    test_kernel(&*CudaKernels::on(device)?, device)
 }
 
 fn test_kernel(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
@@ -140,8 +111,8 @@ fn test_kernel(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
         let there = cotangents.each_ref().map(|x| x.to_device(device));
         let cotangent = (&there[0], with_entropy.then_some(&there[1]));
         let statistics =
-            kernels.head(&mut gradient, &ids.to_device(device), temperature, Some(cotangent));
-        for (computed, exact) in statistics.map_err(|error| error.to_string())?.iter().zip(&exact) {
+            kernels.head(&mut gradient, &ids.to_device(device), temperature, Some(cotangent))?;
+        for (computed, exact) in statistics.iter().zip(&exact) {
             let off = on_host(computed)?.to_kind(Kind::Double) - exact.squeeze_dim(1);
             let off = off.abs().max().double_value(&[]);
             if off.is_nan() || off >= TOLERANCE {

@@ -2,7 +2,7 @@
 
 use tch::{Device, Tensor};
 
-use crate::model::size;
+use crate::model::{TensorGroup, size};
 
 /// Sampling masks of a chunk's tokens.
 pub(super) struct Restriction {
@@ -21,7 +21,7 @@ pub(super) struct Lists {
     /// Kept ids, padded with 0, i64 `[length, widest]`.
     pub(super) ids: Tensor,
     /// True for padding, `[length, widest]`.
-    pub(super) absent: Tensor,
+    absent: Tensor,
     /// True for an empty list, which stands for the full vocabulary, `[length, 1]`.
     pub(super) full: Tensor,
 }
@@ -44,14 +44,26 @@ impl Lists {
             full: Tensor::from_slice(&is_full).view([-1, 1]).to_device(device),
         }
     }
+
+    /// The lists as a vocabulary shard of so many tokens has them: indices there, arbitrary for tokens of other shards, which are absent.
+    pub(super) fn within(self, group: &TensorGroup, tokens: i64) -> Self {
+        let (ids, here) = group.local_ids(&self.ids, tokens);
+        Self { ids, absent: self.absent.logical_or(&here.logical_not()), full: self.full }
+    }
+
+    /// The values, `[length, vocab]`, of the kept tokens, `-inf` for absent ones, `[length, widest]`.
+    pub(super) fn gather(&self, values: &Tensor) -> Tensor {
+        values.gather(1, &self.ids, false).masked_fill(&self.absent, f64::NEG_INFINITY)
+    }
 }
 
 impl Restriction {
     /// Builds the masks. `log_prob` is `[length, vocab]`; `lists` has `length` entries, an empty one for the full vocabulary.
     pub(super) fn new(log_prob: &Tensor, lists: &[&[u32]]) -> Self {
         let kind = log_prob.kind();
-        let Lists { ids, absent, full } = Lists::new(lists, log_prob.device());
-        let kept_log_prob = log_prob.gather(1, &ids, false).masked_fill(&absent, f64::NEG_INFINITY);
+        let lists = Lists::new(lists, log_prob.device());
+        let kept_log_prob = lists.gather(log_prob);
+        let Lists { ids, full, .. } = lists;
         let log_mass = kept_log_prob.logsumexp([1i64].as_slice(), true).masked_fill(&full, 0.0);
         Self { log_prob: kept_log_prob - &log_mass, ids, log_mass, full: full.to_kind(kind) }
     }

@@ -1,6 +1,5 @@
 //! The gradient of the head's weight, from the gradients of the logits.
 
-use model_files::buffer_limits::WAITING_LOGITS;
 use tch::{Kind, Tensor};
 use torch_ext::add_product;
 
@@ -99,59 +98,50 @@ pub(super) struct WeightSum<'a> {
 }
 
 impl<'a> WeightSum<'a> {
-    pub(super) fn new(gradient: &'a mut WeightGradient, hidden: &'a Tensor, vocab: i64) -> Self {
-        let room = (i64::from(WAITING_LOGITS) / vocab).max(1);
-        Self::with_room(gradient, hidden, [room, vocab])
-    }
-
-    /// Adds each chunk as it comes: chunks are large.
-    pub(super) fn at_once(gradient: &'a mut WeightGradient, hidden: &'a Tensor) -> Self {
-        Self { gradient, hidden, waiting: None, count: 0, summed: 0 }
-    }
-
-    /// Allocates a buffer for `room` tokens, at least as many as are added at a time.
-    fn with_room(
+    /// Allocates a buffer for `room` tokens, `[tokens, vocab]`, at least as many as are added at a time. Without one, each chunk is added
+    /// as it comes.
+    pub(super) fn new(
         gradient: &'a mut WeightGradient,
         hidden: &'a Tensor,
-        [room, vocab]: [i64; 2],
+        room: Option<[i64; 2]>,
     ) -> Self {
-        let shape = [room.min(hidden.size()[0]), vocab];
         let is_own = matches!(gradient, WeightGradient::Sum(sum) if sum.kind() == hidden.kind());
-        let waiting = (!is_own).then(|| Tensor::empty(shape, (hidden.kind(), hidden.device())));
+        let waiting = room.filter(|_| !is_own).map(|[room, vocab]| {
+            let shape = [room.min(hidden.size()[0]), vocab];
+            Tensor::empty(shape, (hidden.kind(), hidden.device()))
+        });
         Self { gradient, hidden, waiting, count: 0, summed: 0 }
     }
 
     /// Adds the next tokens, `[length, vocab]`.
     pub(super) fn add(&mut self, d_logits: &Tensor) {
         let length = d_logits.size()[0];
-        let Some(waiting) = &self.waiting else {
-            let hidden = self.hidden.narrow(0, self.summed, length);
-            self.gradient.add(d_logits, &hidden);
-            self.summed += length;
-            return;
+        let Some(waiting) = self.waiting.as_ref().map(Tensor::shallow_clone) else {
+            return self.add_now(d_logits);
         };
         if self.count + length > waiting.size()[0] {
             self.add_waiting();
         }
-        if let Some(waiting) = &self.waiting {
-            waiting.narrow(0, self.count, length).copy_(d_logits);
-        }
+        waiting.narrow(0, self.count, length).copy_(d_logits);
         self.count += length;
     }
 
+    fn add_now(&mut self, d_logits: &Tensor) {
+        let length = d_logits.size()[0];
+        self.gradient.add(d_logits, &self.hidden.narrow(0, self.summed, length));
+        self.summed += length;
+    }
+
     fn add_waiting(&mut self) {
-        let Some(waiting) = &self.waiting else { return };
-        let d_logits = waiting.narrow(0, 0, self.count);
-        let hidden = self.hidden.narrow(0, self.summed, self.count);
-        self.gradient.add(&d_logits, &hidden);
-        self.summed += self.count;
-        self.count = 0;
+        let waiting = self.waiting.as_ref().filter(|_| self.count > 0);
+        if let Some(d_logits) = waiting.map(|waiting| waiting.narrow(0, 0, self.count)) {
+            self.add_now(&d_logits);
+            self.count = 0;
+        }
     }
 
     pub(super) fn finish(mut self) {
-        if self.count > 0 {
-            self.add_waiting();
-        }
+        self.add_waiting();
     }
 }
 
@@ -177,7 +167,7 @@ mod tests {
             for (room, at_once) in [(1, 1), (3, 2), (4, 4), (11, 3), (100, 11)] {
                 let sum = before.copy();
                 let mut gradient = WeightGradient::over(&sum);
-                let mut adding = WeightSum::with_room(&mut gradient, &hidden, [room, 19]);
+                let mut adding = WeightSum::new(&mut gradient, &hidden, Some([room, 19]));
                 d_logits.split(at_once, 0).iter().for_each(|chunk| adding.add(chunk));
                 adding.finish();
                 let off = largest_off(&sum, &expected);
@@ -195,7 +185,7 @@ mod tests {
         let (mut wide, mut narrow) = (WeightGradient::over(&sum), WeightGradient::Empty);
         for (count, kind) in [(1, Kind::BFloat16), (2, Kind::Float)] {
             for gradient in [&mut wide, &mut narrow] {
-                let mut adding = WeightSum::new(gradient, &hidden, 19);
+                let mut adding = WeightSum::new(gradient, &hidden, Some([6, 19]));
                 adding.add(&d_logits);
                 adding.finish();
             }

@@ -6,17 +6,16 @@ use std::path::Path;
 use model_files::lora::{LoraSection, LoraTarget};
 use model_files::model_config::ModelConfig;
 use tch::{Kind, Tensor};
-use whole_file::FileError;
 
-use super::adapter_config::{CONFIG, config_json, read_settings};
+use super::adapter_config::{CONFIG, read_settings};
 use super::decoder::Decoder;
-use super::draw::Draw;
+use super::draw::uniform;
 use super::error::DecoderError;
 use super::projection::LowRank;
 use super::shape::{place, size};
-use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds, write_json, write_tensors};
+use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds};
 
-const WEIGHTS: &str = "adapter_model.safetensors";
+pub(super) const WEIGHTS: &str = "adapter_model.safetensors";
 
 impl Decoder {
     /// Adds an adapter that changes nothing yet: `A` is uniform between `±1/√in` and depends on `seed` alone, `B` is 0.
@@ -28,12 +27,11 @@ impl Decoder {
         // As they are read back: the order of the parameters is part of the arithmetic.
         let mut settings = settings.clone();
         settings.targets.sort_unstable();
-        let draw = Draw { seed, standard_deviation: 0.0, norm: 1.0 };
         let mut stream = 0;
         let Ok(()) = self.attach(&settings, |_, (rank, input, output)| {
             stream += 1;
             let up = Tensor::zeros([output, rank], (Kind::Float, tch::Device::Cpu));
-            Ok::<_, Infallible>((draw.uniform(rank, input, stream), up))
+            Ok::<_, Infallible>((uniform(seed, stream, rank, input), up))
         });
     }
 
@@ -68,7 +66,7 @@ impl Decoder {
             None => Ok(()),
             Some(name) => {
                 let problem = format!("has no place in an adapter of this {CONFIG} for this model");
-                Err(TensorFileError::tensor(file.path(), name, problem).into())
+                Err(TensorFileError::tensor(&file.path, name, problem).into())
             }
         }
     }
@@ -146,16 +144,6 @@ impl Decoder {
         }
         self.adapter = None;
     }
-
-    /// Writes `adapter_config.json` and `adapter_model.safetensors`.
-    pub(super) fn write_adapter(
-        &self,
-        folder: &Path,
-        settings: &LoraSection,
-    ) -> Result<(), FileError> {
-        write_json(&folder.join(CONFIG), &config_json(settings, self.source.as_deref()))?;
-        write_tensors(&folder.join(WEIGHTS), &self.adapter_parameters())
-    }
 }
 
 /// Rows and columns of a projection of the whole model.
@@ -174,11 +162,7 @@ fn shape(config: &ModelConfig, target: LoraTarget) -> (i64, i64) {
 
 /// A projection's name in a PEFT file.
 fn name(block: usize, target: LoraTarget) -> String {
-    let part = match target {
-        LoraTarget::QProj | LoraTarget::KProj | LoraTarget::VProj | LoraTarget::OProj => {
-            "self_attn"
-        }
-        LoraTarget::GateProj | LoraTarget::UpProj | LoraTarget::DownProj => "mlp",
-    };
+    // In the order of a block: attention's come first.
+    let part = if target <= LoraTarget::OProj { "self_attn" } else { "mlp" };
     format!("base_model.model.model.layers.{block}.{part}.{}", target.name())
 }

@@ -39,8 +39,8 @@ pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileErr
         return Ok(None);
     }
     let file = ConfigFile::read(directory)?;
-    let Some(base) = file.object.get("base_model_name_or_path").and_then(Value::as_str) else {
-        let value = file.object.get("base_model_name_or_path").unwrap_or(&Value::Null);
+    let value = file.value("base_model_name_or_path");
+    let Some(base) = value.as_str() else {
         return Err(file.fault("base_model_name_or_path", value, "the directory of the model"));
     };
     let beside = directory.join(base);
@@ -74,6 +74,11 @@ impl ConfigFile {
         Ok(Self { path, object })
     }
 
+    /// The value of a field, null where there is none.
+    fn value(&self, field: &str) -> &Value {
+        self.object.get(field).unwrap_or(&Value::Null)
+    }
+
     fn fault(&self, field: &str, found: &Value, expected: &str) -> TensorFileError {
         let shown: String = found.to_string().chars().take(120).collect();
         let problem = format!("`{field}` is {shown}, expected {expected}");
@@ -94,7 +99,7 @@ impl ConfigFile {
             ("alpha_pattern", Value::Null),
         ];
         for (field, expected) in only {
-            let value = self.object.get(field).unwrap_or(&Value::Null);
+            let value = self.value(field);
             let empty = value.as_array().is_some_and(Vec::is_empty)
                 || value.as_object().is_some_and(Map::is_empty);
             let absent = field != "peft_type" && (value.is_null() || empty);
@@ -102,17 +107,15 @@ impl ConfigFile {
                 return Err(self.fault(field, value, &expected.to_string()));
             }
         }
-        let null = Value::Null;
-        let value = |field: &str| self.object.get(field).unwrap_or(&null);
-        let rank = value("r").as_u64().filter(|&rank| (1..=1 << 20).contains(&rank));
+        let fault = |field, expected| self.fault(field, self.value(field), expected);
+        let rank = self.value("r").as_u64().filter(|&rank| (1..=1 << 20).contains(&rank));
         let rank = rank.and_then(|rank| usize::try_from(rank).ok());
-        let rank =
-            rank.ok_or_else(|| self.fault("r", value("r"), "a whole number of at least 1"))?;
-        let alpha = value("lora_alpha").as_f64().filter(|alpha| *alpha > 0.0);
-        let alpha = alpha
-            .ok_or_else(|| self.fault("lora_alpha", value("lora_alpha"), "a number above 0"))?;
-        let targets = self.targets(value("target_modules"))?;
-        Ok(LoraSection { rank, alpha, targets })
+        let alpha = self.value("lora_alpha").as_f64().filter(|alpha| *alpha > 0.0);
+        Ok(LoraSection {
+            rank: rank.ok_or_else(|| fault("r", "a whole number of at least 1"))?,
+            alpha: alpha.ok_or_else(|| fault("lora_alpha", "a number above 0"))?,
+            targets: self.targets(self.value("target_modules"))?,
+        })
     }
 
     fn targets(&self, found: &Value) -> Result<Vec<LoraTarget>, TensorFileError> {

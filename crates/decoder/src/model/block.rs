@@ -1,8 +1,5 @@
 //! One pre-norm residual block.
 
-use std::collections::HashMap;
-use std::convert::Infallible;
-
 use model_files::lora::LoraTarget;
 use model_files::model_config::ModelConfig;
 use tch::Tensor;
@@ -16,10 +13,9 @@ use super::operand::Operand;
 use super::projection::Projection;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
-use super::rope::Angles;
 use super::shape::size;
 use super::stacked::stack;
-use super::tensor_group::TensorGroup;
+use super::tensor_group::{TensorGroup, sum_over};
 
 /// A block: `x + attention(norm(x))`, then `x + feed_forward(norm(x))`, where each addend may pass another norm.
 #[derive(Debug)]
@@ -106,25 +102,9 @@ impl Block {
         self.feed_forward.stack();
     }
 
-    /// Maps `[rows, len, hidden]` to the same shape; `attend` as in [`Heads::mix`], `routing` the choice of experts, `group` the
-    /// tensor-parallel ranks.
-    pub(super) fn forward(
-        &self,
-        x: &Tensor,
-        angles: &Angles,
-        attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
-        routing: &mut Routing,
-        group: Option<&TensorGroup>,
-    ) -> Tensor {
-        let mut residual = Residual::new(x.shallow_clone());
-        let plain = FusedOperations::default();
-        self.advance(&mut residual, &plain, |heads| heads.mix(angles, attend), routing, group);
-        residual.into_sum()
-    }
-
-    /// Advances a residual stream; `attend` maps queries, keys and values to the input of the output projection,
-    /// `[rows, len, heads · head_dim]`.
-    pub(super) fn advance(
+    /// Advances a residual stream, `[rows, len, hidden]`. `attend` maps queries, keys and values to the input of the output projection,
+    /// `[rows, len, heads · head_dim]`. `routing` is the choice of experts, `group` the tensor-parallel ranks.
+    pub(crate) fn advance(
         &self,
         residual: &mut Residual,
         fused: &FusedOperations,
@@ -141,11 +121,7 @@ impl Block {
         residual.add(self.addend(0, mixed));
         let normed = residual.normalised(&self.mlp_norm, fused);
         let shard = self.feed_forward.forward(&normed, fused, routing);
-        let sum = match group {
-            None => shard,
-            Some(group) => group.sum(&shard),
-        };
-        residual.add(self.addend(1, sum));
+        residual.add(self.addend(1, sum_over(group, shard)));
     }
 
     /// The addend of the residual stream for the result of attention, half 0, or of the feed-forward layer, half 1.
@@ -243,19 +219,6 @@ impl Block {
         named
     }
 
-    /// All tensors, low-rank corrections included.
-    pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
-        let attention = &mut self.attention;
-        let projections =
-            [&mut attention.query, &mut attention.key, &mut attention.value, &mut attention.output];
-        let norms = [&mut self.attention_norm, &mut self.mlp_norm];
-        let norms = norms.into_iter().chain(self.output_norms.iter_mut().flatten());
-        let norms = norms.chain(attention.head_norms.iter_mut().flatten());
-        let projections = projections.into_iter().flat_map(Projection::tensors_mut);
-        let projections = projections.chain(self.feed_forward.tensors_mut());
-        projections.chain(norms.map(|norm| &mut norm.weight))
-    }
-
     /// The projection that an adapter targets; `None` for one of experts, which take no adapter.
     pub(super) fn projection(&self, target: LoraTarget) -> Option<&Projection> {
         let (attention, mlp) = (&self.attention, self.feed_forward.mlp());
@@ -270,7 +233,6 @@ impl Block {
         })
     }
 
-    /// The projection that an adapter targets, mutable.
     pub(super) fn projection_mut(&mut self, target: LoraTarget) -> Option<&mut Projection> {
         let (attention, mlp) = (&mut self.attention, self.feed_forward.mlp_mut());
         Some(match target {
@@ -282,15 +244,6 @@ impl Block {
             LoraTarget::UpProj => &mut mlp?.up,
             LoraTarget::DownProj => &mut mlp?.down,
         })
-    }
-
-    /// Block `index` of a model of this config without its low-rank corrections, sharing memory.
-    pub(super) fn base(&self, config: &ModelConfig, index: usize) -> Self {
-        let parameters: HashMap<_, _> = self.named_parameters().into_iter().collect();
-        let Ok(base) = Self::assemble(config, index, |name, _| {
-            Ok::<_, Infallible>(parameters[name].shallow_clone())
-        });
-        base
     }
 }
 

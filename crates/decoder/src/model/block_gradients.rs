@@ -8,26 +8,19 @@
 
 use std::cell::RefCell;
 
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 use torch_ext::TorchError;
 
+use crate::head::statistics_kind;
 use ranks::{Exchange, RankError, Ranks};
 
 /// The gradients of one decoder's blocks.
 #[derive(Debug)]
 pub(super) struct BlockGradients {
     ranks: Ranks,
-    blocks: Vec<Vec<Trained>>,
+    /// The decoder's tensors, which have no elements while their block is closed, and their elements when gathered.
+    blocks: Vec<Vec<(Tensor, i64)>>,
     state: RefCell<State>,
-}
-
-/// A trained parameter.
-#[derive(Debug)]
-struct Trained {
-    /// The decoder's tensor; it has no elements while its block is closed.
-    parameter: Tensor,
-    /// Elements of the gathered parameter.
-    elements: i64,
 }
 
 #[derive(Debug)]
@@ -36,7 +29,6 @@ struct State {
     leaving: Option<(usize, Exchange)>,
     /// This rank's shard of each block's gradient, once reduced.
     shards: Vec<Option<Tensor>>,
-    /// First failure.
     failure: Option<RankError>,
 }
 
@@ -51,9 +43,9 @@ impl BlockGradients {
     pub(super) fn new(ranks: &Ranks, parameters_of_blocks: Vec<Vec<Tensor>>) -> Self {
         let trained = |parameter: Tensor| {
             let elements = parameter.size().iter().product();
-            Trained { parameter, elements }
+            (parameter, elements)
         };
-        let blocks: Vec<Vec<Trained>> = parameters_of_blocks
+        let blocks: Vec<Vec<(Tensor, i64)>> = parameters_of_blocks
             .into_iter()
             .map(|parameters| parameters.into_iter().map(trained).collect())
             .collect();
@@ -65,7 +57,9 @@ impl BlockGradients {
     /// Allocates the gradient of block `index` over all micro-batches, at least f32; each parameter's is flattened.
     pub(crate) fn zeros(&self, index: usize) -> Vec<Tensor> {
         let _no_grad = tch::no_grad_guard();
-        let zeros = |trained: &Trained| Tensor::zeros([trained.elements], trained.kind_of_sum());
+        let zeros = |(parameter, elements): &(Tensor, i64)| {
+            Tensor::zeros([*elements], (statistics_kind(parameter), parameter.device()))
+        };
         self.blocks[index].iter().map(zeros).collect()
     }
 
@@ -78,7 +72,7 @@ impl BlockGradients {
         input: &Tensor,
         sum: &mut [Tensor],
     ) -> Result<Tensor, TorchError> {
-        let parameters = self.blocks[index].iter().map(|trained| &trained.parameter);
+        let parameters = self.blocks[index].iter().map(|(parameter, _)| parameter);
         let inputs: Vec<&Tensor> = std::iter::once(input).chain(parameters).collect();
         let gradients = torch_ext::vector_jacobian_product(&[output], &[cotangent], &inputs)?;
         let _no_grad = tch::no_grad_guard();
@@ -122,24 +116,5 @@ impl BlockGradients {
                 Err(error) => drop(state.failure.get_or_insert(error)),
             }
         }
-    }
-}
-
-impl Trained {
-    fn kind_of_sum(&self) -> (Kind, Device) {
-        let is_wide = self.parameter.kind() == Kind::Double;
-        (if is_wide { Kind::Double } else { Kind::Float }, self.parameter.device())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_parameter_of_a_block_says_which() {
-        assert_eq!(block_of("model.layers.10.mlp.up_proj.weight"), Some(10));
-        assert_eq!(block_of("base_model.model.model.layers.2.self_attn.q_proj.lora_A"), Some(2));
-        assert_eq!(block_of("model.norm.weight"), None);
     }
 }

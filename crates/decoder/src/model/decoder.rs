@@ -1,5 +1,6 @@
 //! The full model: `embed → blocks → final_norm → head`.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +11,7 @@ use tch::{Device, Kind, Tensor};
 use super::adapter_config::base_of;
 use super::attention::{Heads, causal_attention};
 use super::block::Block;
-use super::draw::Draw;
+use super::draw::normal;
 use super::error::DecoderError;
 use super::experts::Routing;
 use super::fused::FusedOperations;
@@ -19,6 +20,7 @@ use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
 use super::shape::{place, size};
+use super::tensor_group::sum_over;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
 use ranks::Ranks;
@@ -35,7 +37,6 @@ pub struct Decoder {
     /// `[vocab, hidden]`.
     pub(crate) embedding: Tensor,
     pub(crate) blocks: Vec<Block>,
-    /// The norm before the head.
     pub(crate) final_norm: RmsNorm,
     /// `[vocab, hidden]`; `None` for a head tied to the embedding.
     pub(crate) untied_head: Option<Tensor>,
@@ -46,7 +47,6 @@ pub struct Decoder {
     pub(super) source: Option<PathBuf>,
     /// Settings of the adapter that is trained in place of the weights, if there is one.
     pub(super) adapter: Option<LoraSection>,
-    /// Placement of the parameters.
     pub(super) placement: Placement,
 }
 
@@ -65,26 +65,36 @@ impl Decoder {
 
     /// A new model: weights normal with the config's `initializer_range`, biases 0, norms 1. Depends on `seed` alone.
     pub fn initialise(config: ModelConfig, seed: u64, device: Device, kind: Kind) -> Self {
-        let (standard_deviation, norm) = (config.initializer_range, RmsNorm::fresh_weight(&config));
-        let draw = Draw { seed, standard_deviation, norm };
-        let mut stream = 0;
-        Self::assemble_made(config, device, kind, |name, shape| {
-            stream += 1;
-            place(&draw.tensor(name, shape, stream), device, kind)
+        let range = config.initializer_range;
+        Self::fresh(config, device, kind, |shape, number| {
+            place(&normal(seed, number, shape, range), device, kind)
         })
     }
 
     /// Initialises as [`initialise`](Self::initialise) does, with numbers from libtorch's generator on the device: fast enough for
     /// measurements of large models.
     pub fn random(config: ModelConfig, device: Device, kind: Kind) -> Self {
-        let (range, norm) = (config.initializer_range, RmsNorm::fresh_weight(&config));
-        let options = (kind, device);
+        let range = config.initializer_range;
+        Self::fresh(config, device, kind, |shape, _| {
+            Tensor::randn(shape, (kind, device)).g_mul_scalar_(range)
+        })
+    }
+
+    /// A new model of weights that `draw` makes for a shape and the tensor's number, counted from 1.
+    fn fresh(
+        config: ModelConfig,
+        device: Device,
+        kind: Kind,
+        draw: impl Fn(&[i64], u64) -> Tensor,
+    ) -> Self {
+        let _no_grad = tch::no_grad_guard();
+        let (norm, options, mut number) = (RmsNorm::fresh_weight(&config), (kind, device), 0);
         Self::assemble_made(config, device, kind, |name, shape| {
-            let _no_grad = tch::no_grad_guard();
+            number += 1;
             match name {
                 _ if name.ends_with("norm.weight") => Tensor::full(shape, norm, options),
                 _ if name.ends_with("bias") => Tensor::zeros(shape, options),
-                _ => Tensor::randn(shape, options).g_mul_scalar_(range),
+                _ => draw(shape, number),
             }
         })
     }
@@ -123,7 +133,6 @@ impl Decoder {
         let untied_head =
             if config.tie_word_embeddings { None } else { Some(tensor(HEAD, &[vocab, hidden])?) };
         let rope = Rope::new(&config, device);
-        let (source, adapter) = (None, None);
         Ok(Self {
             config,
             embedding,
@@ -133,8 +142,8 @@ impl Decoder {
             rope,
             device,
             kind,
-            source,
-            adapter,
+            source: None,
+            adapter: None,
             placement: Placement::default(),
         })
     }
@@ -142,21 +151,14 @@ impl Decoder {
     /// The model without its adapter, sharing memory: the adapter's reference.
     #[must_use]
     pub fn base(&self) -> Self {
+        let parameters: HashMap<String, &Tensor> = self.named_parameters().into_iter().collect();
+        let shared = |name: &str, _: &[i64]| parameters[name].shallow_clone();
+        let config = self.config.clone();
         Self {
-            config: self.config.clone(),
-            embedding: self.embedding.shallow_clone(),
-            blocks: (self.blocks.iter().enumerate())
-                .map(|(index, block)| block.base(&self.config, index))
-                .collect(),
-            final_norm: self.final_norm.shallow_clone(),
-            untied_head: self.untied_head.as_ref().map(Tensor::shallow_clone),
-            rope: Rope::new(&self.config, self.device),
-            device: self.device,
-            kind: self.kind,
             source: self.source.clone(),
-            adapter: None,
             // Its weights are the same tensors, gathered at the same times.
             placement: Placement { gradients: None, ..self.placement.clone() },
+            ..Self::assemble_made(config, self.device, self.kind, shared)
         }
     }
 
@@ -164,12 +166,10 @@ impl Decoder {
     #[must_use]
     pub fn into_kind(mut self, kind: Kind) -> Self {
         let _no_grad = tch::no_grad_guard();
-        let change = |tensor: &mut Tensor| *tensor = tensor.to_kind(kind);
-        change(&mut self.embedding);
-        self.blocks.iter_mut().flat_map(Block::tensors_mut).for_each(change);
+        for (_, parameter) in self.named_parameters().into_iter().chain(self.adapter_parameters()) {
+            parameter.shallow_clone().set_data(&parameter.to_kind(kind));
+        }
         self.blocks.iter_mut().for_each(Block::stack);
-        change(&mut self.final_norm.weight);
-        self.untied_head.iter_mut().for_each(change);
         self.kind = kind;
         self
     }
@@ -272,7 +272,7 @@ impl Decoder {
     ///
     /// If a token id is not below the vocabulary's size.
     pub fn embed(&self, token_ids: &Tensor) -> Tensor {
-        let embedded = self.placement.sum(self.embed_local(token_ids));
+        let embedded = sum_over(self.placement.group.as_deref(), self.embed_local(token_ids));
         match self.embedding_scale() {
             None => embedded,
             Some(scale) => embedded * scale,
@@ -304,25 +304,11 @@ impl Decoder {
         attend: impl FnOnce([&Tensor; 3], Option<i64>) -> Tensor,
         routing: &mut Routing,
     ) -> Tensor {
-        self.blocks[index].forward(x, angles, attend, routing, self.placement.group.as_deref())
-    }
-
-    /// Block `index` applied to a stream that nobody else reads, without a graph; `attend` as in [`Block::advance`].
-    pub(crate) fn advance(
-        &self,
-        index: usize,
-        residual: &mut Residual,
-        fused: &FusedOperations,
-        attend: impl FnOnce(Heads) -> Tensor,
-        routing: &mut Routing,
-    ) {
-        let group = self.placement.group.as_deref();
-        self.blocks[index].advance(residual, fused, attend, routing, group);
-    }
-
-    /// The norm before the head of what a stream has come to.
-    pub(crate) fn end(&self, mut residual: Residual, fused: &FusedOperations) -> Tensor {
-        residual.normalised(&self.final_norm, fused).into_value()
+        let mut residual = Residual::new(x.shallow_clone());
+        let (plain, group) = (FusedOperations::default(), self.placement.group.as_deref());
+        let mix = |heads: Heads| heads.mix(angles, attend);
+        self.blocks[index].advance(&mut residual, &plain, mix, routing, group);
+        residual.into_sum()
     }
 
     /// Applies the norm before the head, `[.., hidden]` to the same shape.

@@ -8,7 +8,7 @@ use super::operand::Operand;
 use super::shape::size;
 use crate::bf16_matmul::linear;
 
-/// Experts, of which each token goes to those that the router rates highest:
+/// Router of a mixture of experts, of which each token goes to those that it rates highest:
 ///
 /// ```text
 /// p = softmax(W x)        y = Σ_{e ∈ chosen} w_e · mlp_e(x)        w_e = p_e, or p_e / Σ_{chosen} p
@@ -16,10 +16,9 @@ use crate::bf16_matmul::linear;
 ///
 /// No loss balances the experts: the auxiliary loss is for pretraining.
 #[derive(Debug)]
-pub(crate) struct Experts {
+pub(super) struct Router {
     /// `[experts, hidden]`.
-    pub(super) router: Tensor,
-    pub(super) mlps: Vec<Mlp>,
+    pub(super) weight: Tensor,
     /// Experts that a token goes to.
     pub(super) per_token: i64,
     /// True if the weights of a token's experts are divided by their sum.
@@ -57,14 +56,14 @@ impl Routing {
     }
 }
 
-impl Experts {
+impl Router {
     /// Maps `[.., hidden]` to the same shape. The result does not depend on the order of atomic additions, on any device.
-    pub(super) fn forward(&self, x: &Operand, routing: &mut Routing) -> Tensor {
+    pub(super) fn forward(&self, mlps: &[Mlp], x: &Operand, routing: &mut Routing) -> Tensor {
         let x = x.with_graph();
         let (kind, width) = (x.kind(), x.size()[x.dim() - 1]);
         let tokens = x.reshape([-1, width]);
         let wide = if kind == Kind::Double { Kind::Double } else { Kind::Float };
-        let probabilities = linear(&tokens, &self.router, None).softmax(-1, wide);
+        let probabilities = linear(&tokens, &self.weight, None).softmax(-1, wide);
         let used = routing.choose(&probabilities, self.per_token);
         let weights = probabilities.gather(1, &used, false);
         let weights = if self.normalised {
@@ -76,24 +75,24 @@ impl Experts {
         let copies = tokens.unsqueeze(1).expand([-1, self.per_token, -1], false);
         let used = used.reshape([-1]);
         let order = used.argsort_stable(true, -1, false);
-        let mixed = self.apply(&copies.reshape([-1, width]).index_select(0, &order), &used);
+        let mixed = apply(mlps, &copies.reshape([-1, width]).index_select(0, &order), &used);
         let mixed = mixed.index_select(0, &order.argsort(-1, false));
         let mixed = mixed.view([-1, self.per_token, width]) * weights.to_kind(kind).unsqueeze(-1);
         mixed.sum_dim_intlist(1, false, kind).view_as(&x)
     }
+}
 
-    /// Applies each expert to its rows of `inputs`, `[tokens · per token, hidden]`, which are sorted by `experts`.
-    fn apply(&self, inputs: &Tensor, experts: &Tensor) -> Tensor {
-        let counts = experts.bincount(None::<&Tensor>, size(self.mlps.len()));
-        let counts = Vec::<i64>::try_from(counts.to_device(Device::Cpu));
-        let counts = counts.expect("a one-dimensional tensor of i64");
-        let parts = inputs.split_with_sizes(counts, 0);
-        // With a graph, an expert without tokens has a gradient too, of 0.
-        let needed = |part: &Tensor| part.size()[0] > 0 || inputs.requires_grad();
-        let rows = self.mlps.iter().zip(parts).filter(|(_, part)| needed(part));
-        let rows = rows.map(|(mlp, part)| {
-            mlp.down.forward(&mlp.gate_up(&Operand::plain(part), &FusedOperations::default()))
-        });
-        Tensor::cat(&rows.collect::<Vec<_>>(), 0)
-    }
+/// Applies each expert to its rows of `inputs`, `[tokens · per token, hidden]`, which are sorted by `experts`.
+fn apply(mlps: &[Mlp], inputs: &Tensor, experts: &Tensor) -> Tensor {
+    let counts = experts.bincount(None::<&Tensor>, size(mlps.len()));
+    let counts = Vec::<i64>::try_from(counts.to_device(Device::Cpu));
+    let counts = counts.expect("a one-dimensional tensor of i64");
+    let parts = inputs.split_with_sizes(counts, 0);
+    // With a graph, an expert without tokens has a gradient too, of 0.
+    let needed = |part: &Tensor| part.size()[0] > 0 || inputs.requires_grad();
+    let rows = mlps.iter().zip(parts).filter(|(_, part)| needed(part));
+    let rows = rows.map(|(mlp, part)| {
+        mlp.down.forward(&mlp.gate_up(&Operand::plain(part), &FusedOperations::default()))
+    });
+    Tensor::cat(&rows.collect::<Vec<_>>(), 0)
 }

@@ -3,7 +3,7 @@
 use model_files::model_config::{Activation, ModelConfig};
 use tch::Tensor;
 
-use super::experts::{Experts, Routing};
+use super::experts::{Router, Routing};
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
@@ -11,11 +11,11 @@ use super::projection::Projection;
 use super::shape::size;
 use super::stacked::stack;
 
-/// The feed-forward layer of a block.
 #[derive(Debug)]
-pub(crate) enum FeedForward {
-    Dense(Mlp),
-    Routed(Experts),
+pub(crate) struct FeedForward {
+    /// The experts; without a router one MLP.
+    mlps: Vec<Mlp>,
+    router: Option<Router>,
 }
 
 impl FeedForward {
@@ -27,19 +27,20 @@ impl FeedForward {
     ) -> Result<Self, E> {
         let hidden = size(config.hidden_size);
         let activation = config.architecture.block().activation;
-        let Some(options) = config.experts_of(index) else {
-            let intermediate = size(config.intermediate_size);
-            return Ok(Self::Dense(mlp(&mut tensor, "mlp", [hidden, intermediate], activation)?));
-        };
-        let router = tensor("mlp.gate.weight", &[size(options.count), hidden])?;
-        let width = size(options.intermediate_size);
-        let mlps = (0..options.count)
+        let (mut count, mut width, mut router) = (1, config.intermediate_size, None);
+        if let Some(options) = config.experts_of(index) {
+            (count, width) = (options.count, options.intermediate_size);
+            let weight = tensor("mlp.gate.weight", &[size(count), hidden])?;
+            let (per_token, normalised) = (size(options.per_token), options.normalised);
+            router = Some(Router { weight, per_token, normalised });
+        }
+        let mlps = (0..count)
             .map(|expert| {
-                mlp(&mut tensor, &format!("mlp.experts.{expert}"), [hidden, width], activation)
+                let name = name(router.is_some(), expert);
+                mlp(&mut tensor, &name, [hidden, size(width)], activation)
             })
             .collect::<Result<_, E>>()?;
-        let per_token = size(options.per_token);
-        Ok(Self::Routed(Experts { router, mlps, per_token, normalised: options.normalised }))
+        Ok(Self { mlps, router })
     }
 
     /// Maps `[.., hidden]` to the same shape. With tensor-parallel ranks the result is this rank's addend.
@@ -49,68 +50,43 @@ impl FeedForward {
         fused: &FusedOperations,
         routing: &mut Routing,
     ) -> Tensor {
-        match self {
-            Self::Dense(mlp) => mlp.down.forward(&mlp.gate_up(x, fused)),
-            Self::Routed(experts) => experts.forward(x, routing),
+        match &self.router {
+            None => self.mlps[0].down.forward(&self.mlps[0].gate_up(x, fused)),
+            Some(router) => router.forward(&self.mlps, x, routing),
         }
     }
 
     /// The MLP; `None` for a mixture of experts.
     pub(crate) fn mlp(&self) -> Option<&Mlp> {
-        match self {
-            Self::Dense(mlp) => Some(mlp),
-            Self::Routed(_) => None,
-        }
+        self.mlps.first().filter(|_| self.router.is_none())
     }
 
-    /// The MLP, mutable; `None` for a mixture of experts.
     pub(super) fn mlp_mut(&mut self) -> Option<&mut Mlp> {
-        match self {
-            Self::Dense(mlp) => Some(mlp),
-            Self::Routed(_) => None,
-        }
+        self.mlps.first_mut().filter(|_| self.router.is_none())
     }
 
     /// Concatenates in memory the weights of each MLP that share an input.
     pub(super) fn stack(&mut self) {
-        for mlp in self.parts_mut().1 {
+        for mlp in &mut self.mlps {
             stack(&mut [&mut mlp.gate.weight, &mut mlp.up.weight]);
         }
     }
 
     /// Parameters with their names in a checkpoint, without the `model.layers.N.` prefix.
-    pub(super) fn named_parameters(&self) -> Vec<(String, &Tensor)> {
-        let (mut named, mlps) = match self {
-            Self::Dense(mlp) => (Vec::new(), vec![("mlp".to_owned(), mlp)]),
-            Self::Routed(experts) => {
-                let name = |(index, mlp)| (format!("mlp.experts.{index}"), mlp);
-                let mlps = experts.mlps.iter().enumerate().map(name).collect();
-                (vec![("mlp.gate.weight".to_owned(), &experts.router)], mlps)
-            }
-        };
-        for (name, Mlp { gate, up, down, .. }) in mlps {
-            for (part, projection) in [("gate", gate), ("up", up), ("down", down)] {
-                named.push((format!("{name}.{part}_proj.weight"), &projection.weight));
-            }
-        }
-        named
+    pub(super) fn named_parameters(&self) -> impl Iterator<Item = (String, &Tensor)> {
+        let router =
+            self.router.iter().map(|router| ("mlp.gate.weight".to_owned(), &router.weight));
+        router.chain(self.mlps.iter().enumerate().flat_map(move |(expert, mlp)| {
+            let name = name(self.router.is_some(), expert);
+            [("gate", &mlp.gate), ("up", &mlp.up), ("down", &mlp.down)]
+                .map(|(part, map)| (format!("{name}.{part}_proj.weight"), &map.weight))
+        }))
     }
+}
 
-    /// All tensors, low-rank corrections included.
-    pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
-        let (router, mlps) = self.parts_mut();
-        let projections =
-            mlps.iter_mut().flat_map(|mlp| [&mut mlp.gate, &mut mlp.up, &mut mlp.down]);
-        router.into_iter().chain(projections.flat_map(Projection::tensors_mut))
-    }
-
-    /// The router, if there is one, and all MLPs.
-    fn parts_mut(&mut self) -> (Option<&mut Tensor>, &mut [Mlp]) {
-        match self {
-            Self::Dense(mlp) => (None, std::slice::from_mut(mlp)),
-            Self::Routed(experts) => (Some(&mut experts.router), &mut experts.mlps),
-        }
-    }
+/// Name of an MLP in a checkpoint.
+fn name(is_expert: bool, index: usize) -> String {
+    if is_expert { format!("mlp.experts.{index}") } else { "mlp".to_owned() }
 }
 
 fn mlp<E>(

@@ -2,7 +2,7 @@
 
 use model_files::model_config::Activation;
 
-use super::fused::FusedOperations;
+use super::fused::{FusedOperations, KernelOperation};
 use super::operand::Operand;
 use super::projection::Projection;
 
@@ -22,7 +22,9 @@ impl Mlp {
     /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
     pub(super) fn gate_up(&self, x: &Operand, fused: &FusedOperations) -> Operand {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
-        let by_kernel = fused.gate(&both, self.activation);
+        let kernels = fused.kernels(KernelOperation::Gate);
+        let kernels = kernels.filter(|_| self.activation == Activation::Silu);
+        let by_kernel = kernels.and_then(|kernels| kernels.gate(&both).ok());
         by_kernel.map_or_else(|| Operand::gated(both, self.activation), Operand::plain)
     }
 }
@@ -43,9 +45,9 @@ mod tests {
         };
         let x = Operand::plain(wave(&[3, 1, 8], 1.1));
         let kernels = torch_ext::CudaKernels::emulated().unwrap();
-        let fused = FusedOperations::new(kernels, vec![crate::model::KernelOperation::Gate]);
         let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
-        assert!(fused.gate(&both, mlp.activation).is_some());
+        assert!(kernels.gate(&both).is_ok());
+        let fused = FusedOperations::new(kernels, vec![KernelOperation::Gate]);
         let gate_up = |fused| mlp.gate_up(&x, fused).into_value();
         assert!(gate_up(&fused).equal(&gate_up(&FusedOperations::default())));
     }

@@ -14,7 +14,7 @@ use crate::bf16_matmul::{LearnedMap, linear};
 /// Source: Korthikanti et al. 2022, *Reducing activation recomputation in large transformer models*,
 /// [arXiv:2205.05198](https://arxiv.org/abs/2205.05198), Sec. 5.
 #[derive(Debug)]
-pub(super) struct Operand {
+pub(crate) struct Operand {
     value: Tensor,
     origin: Option<Origin>,
 }
@@ -47,7 +47,7 @@ impl Operand {
     }
 
     /// The tensor; a recomputed one without its graph.
-    pub(super) fn into_value(self) -> Tensor {
+    pub(crate) fn into_value(self) -> Tensor {
         self.value
     }
 
@@ -150,12 +150,11 @@ mod tests {
 
     /// Four tensors: an operand's input, a norm's weight, a map's weight and bias.
     fn four(learned: [bool; 4]) -> [Tensor; 4] {
-        let shapes: [&[i64]; 4] = [&[3, 5, 8], &[8], &[6, 8], &[6]];
-        let mut steps = [0.3, 0.7, 1.1, 0.9].into_iter();
-        let mut learned = learned.into_iter();
-        shapes.map(|shape| {
-            let wave = wide_wave(shape, steps.next().unwrap());
-            wave.set_requires_grad(learned.next().unwrap())
+        let waves: [(&[i64], f64); 4] =
+            [(&[3, 5, 8], 0.3), (&[8], 0.7), (&[6, 8], 1.1), (&[6], 0.9)];
+        std::array::from_fn(|index| {
+            let (shape, step) = waves[index];
+            wide_wave(shape, step).set_requires_grad(learned[index])
         })
     }
 

@@ -4,9 +4,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{Ragged, TorchError, ragged_flash_attention};
 
 use super::attention::causal_attention;
-use crate::kernel_self_test::{
-    OutcomeCache, RaggedKernel, largest_difference, may_use_kernels, wave,
-};
+use crate::kernel_self_test::{OutcomeCache, RaggedKernel, largest_difference, wave};
 
 /// The sequences of a row, and the implementation of attention within them.
 ///
@@ -23,11 +21,10 @@ pub struct PackedLengths {
 impl PackedLengths {
     /// Sequences of these lengths in tokens, at least one, in a model on `device` in `kind`.
     pub fn new(lengths: Vec<i64>, device: Device, kind: Kind) -> Self {
-        let fused = kind == Kind::BFloat16
-            && matches!(device, Device::Cuda(_))
-            && may_use_kernels()
-            && has_fused_kernel(device);
-        let boundaries = fused.then(|| boundaries(&lengths, device));
+        static OUTCOMES: OutcomeCache<Device, bool> = OutcomeCache::new();
+        let test = |&device: &Device| test_fused_training(device).is_ok();
+        let is_right = OUTCOMES.on_cuda((device, kind), device, test) == Some(true);
+        let boundaries = is_right.then(|| boundaries(&lengths, device));
         Self { lengths, boundaries }
     }
 
@@ -94,12 +91,6 @@ fn by_length(lengths: &[i64], three: [&Tensor; 3], window: Option<i64>) -> Tenso
     if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 2) }
 }
 
-/// Returns true if the kernel exists and passes its test.
-fn has_fused_kernel(device: Device) -> bool {
-    static OUTCOMES: OutcomeCache<Device, bool> = OutcomeCache::new();
-    OUTCOMES.get(device, |&device| test_fused_training(device).is_ok())
-}
-
 /// Tests the kernel for ragged sequences on `device`, forward and backward in bf16, against attention sequence by sequence in f32.
 /// Returns the largest difference, relative to the largest number.
 ///
@@ -119,13 +110,11 @@ fn test_kernel(device: Device, kernel: RaggedKernel) -> Result<f64, String> {
     let cotangent_there = cotangent.to_device(device);
     let computed = with_gradients(&there, &cotangent_there, Kind::BFloat16, |three| {
         in_one_kernel(&boundaries(&lengths, device), &lengths, three, kernel)
-    });
+    })?;
     // On the host: a device that computes nothing would agree with itself.
     let exact = with_gradients(&inputs, &cotangent, Kind::Float, |three| {
         Ok(by_length(&lengths, three, None))
-    });
-    let words = |error: TorchError| error.to_string();
-    let (computed, exact) = (computed.map_err(words)?, exact.map_err(words)?);
+    })?;
     let pairs: Option<Vec<_>> =
         computed.into_iter().zip(exact).map(|(computed, exact)| computed.zip(exact)).collect();
     largest_difference(pairs.ok_or("a gradient is missing")?)

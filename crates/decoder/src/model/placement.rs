@@ -7,9 +7,10 @@ use tch::Tensor;
 
 use super::block_gradients::BlockGradients;
 use super::error::DecoderError;
+use super::shape::size;
 use super::sharded_blocks::ShardedBlocks;
 use super::tensor_group::TensorGroup;
-use super::tensor_shard::TensorShard;
+use super::tensor_shard::{ShardSpec, TensorShard};
 use ranks::{RankError, Ranks};
 
 /// Placement of a decoder's parameters and gradients. With a single process each method is trivial, so callers need not ask.
@@ -19,7 +20,6 @@ pub struct Placement {
     pub(super) blocks: Option<Rc<ShardedBlocks>>,
     /// Reducer of block gradients to shards, if they are sharded.
     pub(super) gradients: Option<Rc<BlockGradients>>,
-    /// The tensor-parallel group, if there is one.
     pub(super) group: Option<Rc<TensorGroup>>,
 }
 
@@ -32,7 +32,10 @@ impl Placement {
 
     /// This rank's tensor-parallel shard of parameter `name`; `None` if this rank has all of it.
     pub fn shard_of(&self, name: &str) -> Option<TensorShard> {
-        self.group.as_ref()?.shard_of(name)
+        let (group, spec) = (self.group.as_ref()?, ShardSpec::of(name));
+        let count = if spec.by_key_heads { size(group.key_value_shards()) } else { group.count() };
+        let index = group.index() * count / group.count();
+        (count > 1).then_some(TensorShard { dimension: spec.dimension?, index, count })
     }
 
     /// Copies this rank's tensor-parallel shard out of the full parameter `name`.
@@ -45,7 +48,7 @@ impl Placement {
 
     /// Gathers the full parameter `name` from the tensor-parallel shards of all ranks.
     pub(super) fn full(&self, name: &str, local: &Tensor) -> Tensor {
-        match self.group.as_ref().and_then(|group| Some((group, group.shard_of(name)?))) {
+        match self.group.as_ref().zip(self.shard_of(name)) {
             Some((group, shard)) => group.gather_parameter(local, shard),
             None => local.shallow_clone(),
         }
@@ -53,12 +56,18 @@ impl Placement {
 
     /// Returns true if this rank writes and counts its part of parameter `name`; other tensor-parallel ranks may hold copies.
     pub fn is_owner(&self, name: &str) -> bool {
-        self.group.as_ref().is_none_or(|group| group.is_owner(name))
+        self.group.as_ref().is_none_or(|group| {
+            let shards = self.shard_of(name).map_or(1, |shard| shard.count);
+            group.index() % (group.count() / shards) == 0
+        })
     }
 
     /// The ranks over which gradients of parameter `name` must be summed, if this rank's is a partial sum.
     pub fn partial_sum(&self, name: &str) -> Option<&Ranks> {
-        self.group.as_ref()?.sums(name)
+        let (group, spec) = (self.group.as_ref()?, ShardSpec::of(name));
+        let among = if spec.by_key_heads { &group.kv_replicas } else { &group.ranks };
+        let is_part_of_sum = spec.by_key_heads || spec.has_partial_gradient;
+        (is_part_of_sum && among.count() > 1).then_some(among)
     }
 
     /// Sum of a number over the tensor-parallel ranks.
@@ -67,15 +76,7 @@ impl Placement {
     ///
     /// [`RankError`] if a rank does not answer.
     pub fn total(&self, what: &'static str, local: f64) -> Result<f64, RankError> {
-        self.group.as_ref().map_or(Ok(local), |group| group.ranks().total(what, local))
-    }
-
-    /// Sum of a tensor over the tensor-parallel ranks, without a graph.
-    pub(super) fn sum(&self, local: Tensor) -> Tensor {
-        match &self.group {
-            None => local,
-            Some(group) => group.sum(&local),
-        }
+        self.group.as_ref().map_or(Ok(local), |group| group.ranks.total(what, local))
     }
 
     /// This rank's shard of the parameters of a [unit](super::Decoder::unit_of), if they are sharded.

@@ -6,7 +6,6 @@ use super::operand::Operand;
 use super::stacked::stacked;
 use crate::bf16_matmul::linear;
 
-/// A linear map with an optional bias and an optional low-rank correction.
 #[derive(Debug)]
 pub(crate) struct Projection {
     /// `[out, in]`.
@@ -97,84 +96,26 @@ impl Projection {
             Some(LowRank { down, up, scale }) => &self.weight + up.matmul(down) * *scale,
         }
     }
-
-    /// All tensors of the map and its correction.
-    pub(super) fn tensors_mut(&mut self) -> impl Iterator<Item = &mut Tensor> {
-        let correction = self.correction.iter_mut().flat_map(|low| [&mut low.down, &mut low.up]);
-        [&mut self.weight].into_iter().chain(&mut self.bias).chain(correction)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel_self_test::{largest_off, wide_wave as wave};
+    use crate::kernel_self_test::wide_wave as wave;
     use crate::model::stacked::stack;
 
-    /// Returns three maps with five inputs and with biases.
-    fn three() -> [Projection; 3] {
-        [(4, 0.3), (2, 0.7), (2, 1.1)].map(|(output, step)| {
-            Projection::new(wave(&[output, 5], step), Some(wave(&[output], 2.0 * step)))
-        })
-    }
-
-    fn stacked_three() -> [Projection; 3] {
-        let mut maps = three();
-        let [first, second, third] = maps.each_mut();
-        stack(&mut [&mut first.weight, &mut second.weight, &mut third.weight]);
-        let biases = [first, second, third].map(|map| map.bias.as_mut().unwrap());
-        stack(&mut { biases });
-        maps
-    }
-
-    /// Returns the results of all three maps, then the gradients of the input and of every tensor.
-    fn forward_and_gradients(mut maps: [Projection; 3]) -> Vec<Tensor> {
-        let leaves: Vec<Tensor> = maps
-            .iter_mut()
-            .flat_map(Projection::tensors_mut)
-            .map(|leaf| leaf.set_requires_grad(true))
-            .collect();
-        let x = wave(&[2, 3, 5], 0.9).set_requires_grad(true);
-        let y = Projection::forward_all(&maps.each_ref(), &Operand::plain(x.shallow_clone()));
-        torch_ext::backward(&[&y], &[&wave(&[2, 3, 8], 0.2)]).unwrap();
-        let gradients = leaves.iter().map(Tensor::grad);
-        [y.detach(), x.grad()].into_iter().chain(gradients).collect()
-    }
-
-    fn assert_same(found: &[Tensor], exact: &[Tensor]) {
-        assert_eq!(found.len(), exact.len());
-        for (computed, exact) in found.iter().zip(exact) {
-            assert!(largest_off(computed, exact) < 1e-14);
-        }
-    }
-
     #[test]
-    fn one_product_is_three() {
-        let maps = stacked_three();
-        assert!(Projection::as_one(&maps.each_ref()).is_some());
-        assert!(Projection::as_one(&three().each_ref()).is_none());
-        assert_same(&forward_and_gradients(maps), &forward_and_gradients(three()));
-    }
-
-    #[test]
-    fn a_correction_is_added_to_its_part() {
-        let corrected = |mut maps: [Projection; 3]| {
-            let (down, up) = (wave(&[2, 5], 0.4), wave(&[2, 2], 0.8));
-            maps[1].correction = Some(LowRank { down, up, scale: 0.5 });
-            maps
-        };
-        let all = forward_and_gradients(corrected(stacked_three()));
-        assert_same(&all, &forward_and_gradients(corrected(three())));
-        let mut plain = forward_and_gradients(three()).remove(0).narrow(-1, 4, 2);
-        let narrow = wave(&[2, 3, 5], 0.9).matmul(&wave(&[2, 5], 0.4).tr());
-        plain += narrow.matmul(&wave(&[2, 2], 0.8).tr()) * 0.5;
-        assert!(largest_off(&all[0].narrow(-1, 4, 2), &plain) < 1e-14);
-    }
-
-    #[test]
-    fn biases_of_some_alone_are_not_stacked() {
-        let mut maps = stacked_three();
-        maps[2].bias = None;
+    fn maps_are_one_where_all_their_tensors_are_stacked() {
+        let map = |step| Projection::new(wave(&[2, 5], step), Some(wave(&[2], step)));
+        let mut maps = [map(0.3), map(0.7)];
         assert!(Projection::as_one(&maps.each_ref()).is_none());
+        let [first, second] = maps.each_mut();
+        stack(&mut [&mut first.weight, &mut second.weight]);
+        assert!(Projection::as_one(&maps.each_ref()).is_none());
+        let biases = maps.each_mut().map(|map| map.bias.as_mut().unwrap());
+        stack(&mut { biases });
+        assert!(Projection::as_one(&maps.each_ref()).is_some());
+        maps[1].bias = None;
+        assert!(Projection::as_one(&maps.each_ref()).is_none(), "biases of some alone");
     }
 }

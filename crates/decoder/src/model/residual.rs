@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::fused::FusedOperations;
+use super::fused::{FusedOperations, KernelOperation};
 use super::operand::Operand;
 use super::rms_norm::RmsNorm;
 
@@ -11,7 +11,6 @@ use super::rms_norm::RmsNorm;
 pub(crate) struct Residual {
     /// `[rows, len, hidden]`.
     sum: Tensor,
-    /// Pending addend.
     pending: Option<Tensor>,
 }
 
@@ -27,8 +26,12 @@ impl Residual {
     }
 
     /// The norm of the sum. A kernel changes the sum in place; libtorch's operators allocate a new one.
-    pub(super) fn normalised(&mut self, norm: &RmsNorm, fused: &FusedOperations) -> Operand {
-        let by_kernel = fused.add_and_normalise(&mut self.sum, self.pending.as_ref(), norm);
+    pub(crate) fn normalised(&mut self, norm: &RmsNorm, fused: &FusedOperations) -> Operand {
+        let kernels = fused.kernels(KernelOperation::Norm).filter(|_| !norm.from_one);
+        let by_kernel = kernels.and_then(|kernels| {
+            let (y, norm) = (self.pending.as_ref(), (&norm.weight, norm.eps));
+            kernels.add_and_normalise(&mut self.sum, y, norm).ok()
+        });
         if let Some(normed) = by_kernel {
             self.pending = None;
             return Operand::plain(normed);

@@ -14,7 +14,6 @@ pub(crate) struct RmsNorm {
 }
 
 impl RmsNorm {
-    /// A norm of a model of this config.
     pub(super) fn of(config: &ModelConfig, weight: Tensor) -> Self {
         let from_one = config.architecture.block().norms_from_one;
         Self { weight, eps: config.rms_norm_eps, from_one }
@@ -25,7 +24,6 @@ impl RmsNorm {
         if config.architecture.block().norms_from_one { 0.0 } else { 1.0 }
     }
 
-    /// Returns a copy of the norm that shares memory.
     pub(super) fn shallow_clone(&self) -> Self {
         Self { weight: self.weight.shallow_clone(), ..*self }
     }

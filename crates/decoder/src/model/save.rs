@@ -8,6 +8,8 @@ use serde_json::json;
 use tch::{Kind, Tensor};
 use whole_file::{DirectoryInProgress, FileError};
 
+use super::adapter::WEIGHTS;
+use super::adapter_config::{CONFIG, config_json};
 use super::decoder::Decoder;
 use crate::tensor_file::{at, byte_count, write_json, write_tensors};
 
@@ -56,13 +58,14 @@ impl Decoder {
             None => self.write_files(staging.path(), tokenizer_source, shard_bytes)?,
             Some(settings) => {
                 self.copy_texts(staging.path(), tokenizer_source)?;
-                self.write_adapter(staging.path(), settings)?;
+                let config = config_json(settings, self.source.as_deref());
+                write_json(&staging.path().join(CONFIG), &config)?;
+                write_tensors(&staging.path().join(WEIGHTS), &self.adapter_parameters())?;
             }
         }
         staging.commit()
     }
 
-    /// Copies the tokenizer files and the sampling defaults.
     fn copy_texts(&self, staging: &Path, tokenizer_source: &Path) -> Result<(), FileError> {
         for name in COPIED {
             let (from, to) = (tokenizer_source.join(name), staging.join(name));

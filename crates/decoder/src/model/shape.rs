@@ -12,7 +12,6 @@ pub(crate) fn size(count: usize) -> i64 {
     i64::try_from(count).expect("counts are far below 2^63")
 }
 
-/// Rounds to f32.
 #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]
 pub(crate) fn narrowed(value: f64) -> f32 {
     value as f32

@@ -14,7 +14,6 @@ use tch::Tensor;
 use super::shape::size;
 use ranks::{Exchange, RankError, Ranks};
 
-/// The blocks of one decoder.
 #[derive(Debug)]
 pub(super) struct ShardedBlocks {
     ranks: Ranks,
@@ -41,8 +40,8 @@ struct State {
     failure: Option<RankError>,
 }
 
-/// Guard that keeps blocks gathered.
-#[derive(Debug)]
+/// Guard that keeps blocks gathered; by default that of a decoder without sharding.
+#[derive(Debug, Default)]
 #[must_use = "the blocks are closed when it is dropped"]
 pub struct OpenBlocks<'a> {
     blocks: Option<&'a ShardedBlocks>,
@@ -54,13 +53,6 @@ impl Drop for OpenBlocks<'_> {
         if let Some(blocks) = self.blocks {
             self.indices.clone().for_each(|index| blocks.close(index));
         }
-    }
-}
-
-impl OpenBlocks<'_> {
-    /// Guard for a decoder without sharding.
-    pub(crate) fn always() -> Self {
-        Self { blocks: None, indices: 0..0 }
     }
 }
 
@@ -99,7 +91,8 @@ impl ShardedBlocks {
                 Ok(whole) => self.blocks[index].fill(&whole),
                 Err(error) => {
                     state.failure.get_or_insert(error);
-                    self.blocks[index].fill(&self.blocks[index].zeros(self.ranks.count()));
+                    let ShardedBlock { shard, .. } = &self.blocks[index];
+                    self.blocks[index].fill(&shard.zeros_like().repeat([size(self.ranks.count())]));
                 }
             }
         }
@@ -112,7 +105,6 @@ impl ShardedBlocks {
         OpenBlocks { blocks: Some(self), indices: index..index + 1 }
     }
 
-    /// Gathers all blocks.
     pub(crate) fn open_all(&self) -> OpenBlocks<'_> {
         let count = self.blocks.len();
         for index in 0..count {
@@ -166,10 +158,5 @@ impl ShardedBlock {
             let nothing = Tensor::zeros([0], (parameter.kind(), parameter.device()));
             parameter.shallow_clone().set_data(&nothing);
         }
-    }
-
-    fn zeros(&self, ranks: usize) -> Tensor {
-        let elements = self.shard.size()[0] * size(ranks);
-        Tensor::zeros([elements], (self.shard.kind(), self.shard.device()))
     }
 }

@@ -45,7 +45,7 @@ impl Decoder {
     /// in the same order; failures are reported by [`check_blocks`](Self::check_blocks).
     pub fn open_block(&self, index: usize, next: Option<usize>) -> OpenBlocks<'_> {
         let blocks = self.placement.blocks.as_ref();
-        blocks.map_or_else(OpenBlocks::always, |blocks| blocks.open(index, next))
+        blocks.map_or_else(OpenBlocks::default, |blocks| blocks.open(index, next))
     }
 
     /// Gathers the embedding, and prefetches the first block.
@@ -66,7 +66,7 @@ impl Decoder {
     /// Gathers all blocks.
     pub fn open_blocks(&self) -> OpenBlocks<'_> {
         let blocks = self.placement.blocks.as_ref();
-        blocks.map_or_else(OpenBlocks::always, |blocks| blocks.open_all())
+        blocks.map_or_else(OpenBlocks::default, |blocks| blocks.open_all())
     }
 
     /// Checks that every gather and every tensor-parallel sum since the last call succeeded; otherwise nothing computed since

@@ -32,17 +32,13 @@ impl HeadSum {
             let sum = blocks.zeros(model.head_unit()).remove(0).view_as(weight);
             return Ok(Some(Self { sum: WeightGradient::over(&sum), in_place: false }));
         }
-        let kind = statistics_kind(weight);
-        if weight.kind() != kind {
+        if weight.kind() != statistics_kind(weight) {
             return Ok(Some(Self { sum: WeightGradient::Empty, in_place: false }));
         }
-        let gradient = weight.grad();
-        if gradient.defined() {
-            return Ok(Some(Self { sum: WeightGradient::over(&gradient), in_place: true }));
+        if !weight.grad().defined() {
+            torch_ext::set_gradient(weight, Some(&weight.detach().zeros_like()))?;
         }
-        let sum = Tensor::zeros(weight.size(), (kind, weight.device()));
-        torch_ext::set_gradient(weight, Some(&sum))?;
-        Ok(Some(Self { sum: WeightGradient::over(&sum), in_place: true }))
+        Ok(Some(Self { sum: WeightGradient::over(&weight.grad()), in_place: true }))
     }
 
     /// Passes the sum on; a tied head's sum for sharded gradients is returned, to be added to the embedding's.

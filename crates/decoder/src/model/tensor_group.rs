@@ -1,6 +1,6 @@
 //! Tensor parallelism: one model over several ranks, each with a shard of every large matrix.
 //!
-//! [`ShardSpec`] defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
+//! [`ShardSpec`](super::tensor_shard::ShardSpec) defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
 //! are summed over the group, and so is the gradient of the inputs of query-key-value and gate-up.
 //!
 //! If there are more ranks than key-value heads, neighbours hold copies of one head, each for its own queries; a rank's
@@ -16,7 +16,7 @@ use torch_ext::ReduceOp;
 
 use super::error::DecoderError;
 use super::shape::size;
-use super::tensor_shard::{ShardSpec, TensorShard};
+use super::tensor_shard::TensorShard;
 use ranks::{RankError, Ranks};
 
 /// The tensor-parallel ranks of one model.
@@ -25,9 +25,9 @@ use ranks::{RankError, Ranks};
 /// failure are invalid.
 #[derive(Debug)]
 pub(crate) struct TensorGroup {
-    ranks: Ranks,
+    pub(super) ranks: Ranks,
     /// The ranks that hold the same key-value heads as this one.
-    kv_replicas: Ranks,
+    pub(super) kv_replicas: Ranks,
     failure: RefCell<Option<RankError>>,
 }
 
@@ -50,41 +50,13 @@ impl TensorGroup {
         size(self.ranks.rank())
     }
 
-    /// Number of ranks in the group.
     pub(crate) fn count(&self) -> i64 {
         size(self.ranks.count())
-    }
-
-    /// The ranks of the group.
-    pub(crate) fn ranks(&self) -> &Ranks {
-        &self.ranks
     }
 
     /// Number of equal shards of keys and values.
     pub(crate) fn key_value_shards(&self) -> usize {
         self.ranks.count() / self.kv_replicas.count()
-    }
-
-    /// This rank's shard of parameter `name`; `None` if it is replicated.
-    pub(crate) fn shard_of(&self, name: &str) -> Option<TensorShard> {
-        let spec = ShardSpec::of(name);
-        let count = if spec.by_key_heads { size(self.key_value_shards()) } else { self.count() };
-        let index = self.index() * count / self.count();
-        (count > 1).then_some(TensorShard { dimension: spec.dimension?, index, count })
-    }
-
-    /// Returns true if this rank is the owner of its shard of parameter `name`; other ranks may hold copies.
-    pub(crate) fn is_owner(&self, name: &str) -> bool {
-        let copies = self.shard_of(name).map_or(self.count(), |shard| self.count() / shard.count);
-        self.index() % copies == 0
-    }
-
-    /// The ranks over which gradients of parameter `name` must be summed, if this rank's is a partial sum.
-    pub(crate) fn sums(&self, name: &str) -> Option<&Ranks> {
-        let spec = ShardSpec::of(name);
-        let among = if spec.by_key_heads { &self.kv_replicas } else { &self.ranks };
-        let is_part_of_sum = spec.by_key_heads || spec.has_partial_gradient;
-        (is_part_of_sum && among.count() > 1).then_some(among)
     }
 
     /// Sum over the group, bit-identical on every rank, without a graph. `own` may be overwritten.
@@ -162,16 +134,10 @@ impl TensorGroup {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernel_self_test::tiny_config;
-
-    #[test]
-    fn an_id_is_of_one_part() {
-        let group = TensorGroup::new(&Ranks::single(), &tiny_config()).unwrap();
-        let (local_ids, here) = group.local_ids(&Tensor::from_slice(&[0i64, 7, 8]), 8);
-        assert_eq!(Vec::<i64>::try_from(&local_ids).unwrap(), [0, 7, 7]);
-        assert_eq!(Vec::<bool>::try_from(&here).unwrap(), [true, true, false]);
+/// Sum of a tensor over the ranks of a group, if there is one, without a graph; see [`TensorGroup::sum`].
+pub(crate) fn sum_over(group: Option<&TensorGroup>, own: Tensor) -> Tensor {
+    match group {
+        None => own,
+        Some(group) => group.sum(&own),
     }
 }

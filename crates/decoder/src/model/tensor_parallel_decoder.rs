@@ -223,7 +223,7 @@ impl Decoder {
 
     /// Number of query heads on this rank.
     pub(crate) fn query_heads(&self) -> usize {
-        let parts = self.placement.group.as_ref().map_or(1, |group| group.ranks().count());
+        let parts = self.placement.group.as_ref().map_or(1, |group| group.ranks.count());
         self.config().num_attention_heads / parts
     }
 

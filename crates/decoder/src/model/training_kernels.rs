@@ -5,17 +5,12 @@ use std::sync::Arc;
 use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 
-use crate::kernel_self_test::{OutcomeCache, largest_error, may_use_kernels, wave};
+use crate::kernel_self_test::{OutcomeCache, largest_error, tested_kernels, wave};
 
 /// The kernels for `x`, if they passed their test on its device: on CUDA, in bf16.
 pub(super) fn training_kernels(x: &Tensor) -> Option<Arc<CudaKernels>> {
     static OUTCOMES: OutcomeCache<Device, bool> = OutcomeCache::new();
-    let device = x.device();
-    if x.kind() != Kind::BFloat16 || !device.is_cuda() || !may_use_kernels() {
-        return None;
-    }
-    let is_right = OUTCOMES.get(device, |&device| test_training_kernels(device).is_ok());
-    is_right.then(|| CudaKernels::on(device).ok()).flatten()
+    tested_kernels(x, &OUTCOMES, test_training_kernels)
 }
 
 /// Tests the kernels of training passes on a CUDA device against the closed form in f64. Returns the largest relative error.
@@ -24,8 +19,7 @@ pub(super) fn training_kernels(x: &Tensor) -> Option<Arc<CudaKernels>> {
 ///
 /// The reason that they are not used: they are missing, or an error exceeds rounding.
 pub fn test_training_kernels(device: Device) -> Result<f64, String> {
-    let kernels = CudaKernels::on(device).map_err(|error| error.to_string())?;
-    test_kernels(&kernels, device)
+    test_kernels(&*CudaKernels::on(device)?, device)
 }
 
 fn test_kernels(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
@@ -33,7 +27,6 @@ fn test_kernels(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
     Ok(test_gate(kernels, device)?.max(test_rotation(kernels, device)?))
 }
 
-/// Tokens of the tests.
 const TOKENS: i64 = 5;
 
 fn test_gate(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
@@ -47,9 +40,8 @@ fn test_gate(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
     let exact = Tensor::cat(&[of_gate, &slope * &silu], -1);
 
     let [both, cotangent] = [both, cotangent].map(|x| x.to_device(device));
-    let gated = kernels.gate(&both).map_err(|error| error.to_string())?;
-    let gradient = kernels.gate_backward(&both, &cotangent).map_err(|error| error.to_string())?;
-    let of_value = largest_error(&gated, &(silu * up), 2.0)?;
+    let of_value = largest_error(&kernels.gate(&both)?, &(silu * up), 2.0)?;
+    let gradient = kernels.gate_backward(&both, &cotangent)?;
     Ok(of_value.max(largest_error(&gradient, &exact, 1.0)?))
 }
 
@@ -72,8 +64,7 @@ fn test_rotation(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
             [&halves[0] * &cosine - &halves[1] * &sine, &halves[1] * &cosine + &halves[0] * &sine];
         let rest = wide.narrow(1, rotated, all - rotated);
         let exact = Tensor::cat(&[Tensor::cat(&turned, -1), rest], 1);
-        let computed = kernels.rotate(&x, rotated, angles.each_ref(), is_back);
-        let computed = computed.map_err(|error| error.to_string())?;
+        let computed = kernels.rotate(&x, rotated, angles.each_ref(), is_back)?;
         largest = largest.max(largest_error(&computed, &exact, 1.0)?);
     }
     Ok(largest)

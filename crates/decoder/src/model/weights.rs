@@ -47,9 +47,9 @@ impl WeightFiles {
         for (number, file) in files.iter().enumerate() {
             for name in file.names() {
                 if let Some(other) = place.insert(name.to_owned(), number) {
-                    let (name, other) = (shown(name, LONGEST_NAME), files[other].path().display());
+                    let (name, other) = (shown(name, LONGEST_NAME), files[other].path.display());
                     let problem = format!("is in {other} too, expected each tensor in one shard");
-                    return Err(TensorFileError::tensor(file.path(), &name, problem));
+                    return Err(TensorFileError::tensor(&file.path, &name, problem));
                 }
             }
         }
@@ -67,13 +67,12 @@ impl WeightFiles {
             return self.files[number].tensor(name, shape, weight_kinds(kind));
         }
         let path = match self.files.as_slice() {
-            [only] => only.path(),
+            [only] => &only.path,
             _ => &self.directory,
         };
         Err(TensorFileError::missing(path, name, shape))
     }
 
-    /// The kind of tensor `name` in its file.
     pub(super) fn kind(&self, name: &str) -> Option<Kind> {
         self.files[*self.place.get(name)?].kind(name)
     }
@@ -89,7 +88,7 @@ impl WeightFiles {
             Some((name, &number)) => {
                 let name = shown(name, LONGEST_NAME);
                 let problem = "has no place in a model of this config.json";
-                Err(TensorFileError::tensor(self.files[number].path(), &name, problem))
+                Err(TensorFileError::tensor(&self.files[number].path, &name, problem))
             }
         }
     }

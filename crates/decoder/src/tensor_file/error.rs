@@ -48,7 +48,6 @@ impl TensorFileError {
         Self::tensor(path, tensor, format!("is missing, expected shape {expected:?}"))
     }
 
-    /// The error of a tensor with this fault.
     pub(crate) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
         Self::Tensor { path: path.to_owned(), tensor: tensor.to_owned(), problem: problem.into() }
     }

@@ -54,7 +54,9 @@ pub(super) fn read_entries(
     }
     let mut text = vec![0; usize::try_from(header_bytes).expect("within the bound")];
     file.read_exact_at(&mut text, 8).map_err(system)?;
-    let Header(entries) = serde_json::from_slice(&text).map_err(|error| {
+    let mut json = serde_json::Deserializer::from_slice(&text);
+    let entries = json.deserialize_map(HeaderVisitor);
+    let entries = entries.and_then(|entries| json.end().map(|()| entries)).map_err(|error| {
         let problem = format!("header: {}", plain_words(&error.to_string()));
         malformed(problem, "a safetensors header")
     })?;
@@ -112,25 +114,17 @@ fn first_fault(entries: &BTreeMap<String, Entry>) -> Option<(String, String)> {
     None
 }
 
-/// The tensors of a header; other entries are skipped.
-struct Header(BTreeMap<String, Entry>);
-
-impl<'de> Deserialize<'de> for Header {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_map(HeaderVisitor)
-    }
-}
-
+/// Reads the tensors of a header; other entries are skipped.
 struct HeaderVisitor;
 
 impl<'de> Visitor<'de> for HeaderVisitor {
-    type Value = Header;
+    type Value = BTreeMap<String, Entry>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object of tensors")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Header, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = BTreeMap::new();
         while let Some(name) = map.next_key::<String>()? {
             if name == "__metadata__" {
@@ -146,6 +140,6 @@ impl<'de> Visitor<'de> for HeaderVisitor {
             }
             entries.insert(name, entry);
         }
-        Ok(Header(entries))
+        Ok(entries)
     }
 }

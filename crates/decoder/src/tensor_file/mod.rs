@@ -32,7 +32,7 @@ pub(crate) fn weight_kinds(kind: Kind) -> &'static [Kind] {
 /// A file whose header was read and checked; its tensors stay on the disk.
 #[derive(Debug)]
 pub struct TensorFile {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     file: File,
     /// First byte after the header.
     data_start: u64,
@@ -55,11 +55,6 @@ impl TensorFile {
         let length = file.metadata().map_err(system)?.len();
         let (entries, data_start) = read_entries(path, &file, length)?;
         Ok(Self { path: path.to_owned(), file, data_start, entries })
-    }
-
-    /// The file.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
     }
 
     /// Names of the tensors, sorted.
@@ -135,33 +130,28 @@ fn not_finite(values: &Tensor) -> u64 {
     values.view(-1).split(1 << 22, 0).iter().map(count).sum()
 }
 
-/// Names of kinds in a safetensors header.
-pub(crate) fn dtype_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::BFloat16 => "BF16",
-        Kind::Half => "F16",
-        Kind::Double => "F64",
-        Kind::Int16 => "I16",
-        _ => "F32",
-    }
+const KINDS: [(Kind, Dtype); 5] = [
+    (Kind::Double, Dtype::F64),
+    (Kind::Float, Dtype::F32),
+    (Kind::Half, Dtype::F16),
+    (Kind::BFloat16, Dtype::BF16),
+    (Kind::Int16, Dtype::I16),
+];
+
+fn kind_of(dtype: Dtype) -> Option<Kind> {
+    KINDS.iter().find(|(_, other)| *other == dtype).map(|(kind, _)| *kind)
+}
+
+/// A kind in a safetensors header.
+fn dtype_of(kind: Kind) -> Dtype {
+    KINDS.iter().find(|(other, _)| *other == kind).map_or(Dtype::F32, |(_, dtype)| *dtype)
 }
 
 fn names_of(kinds: &[Kind]) -> String {
-    let names: Vec<&str> = kinds.iter().copied().map(dtype_name).collect();
+    let names: Vec<String> = kinds.iter().map(|&kind| format!("{:?}", dtype_of(kind))).collect();
     match names.as_slice() {
         [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
         other => other.join(""),
-    }
-}
-
-fn kind_of(dtype: Dtype) -> Option<Kind> {
-    match dtype {
-        Dtype::F64 => Some(Kind::Double),
-        Dtype::F32 => Some(Kind::Float),
-        Dtype::F16 => Some(Kind::Half),
-        Dtype::BF16 => Some(Kind::BFloat16),
-        Dtype::I16 => Some(Kind::Int16),
-        _ => None,
     }
 }
 

@@ -8,14 +8,13 @@ use serde_json::{Value, json};
 use tch::{Device, Tensor};
 use whole_file::FileError;
 
-use super::dtype_name;
+use super::dtype_of;
 
 /// Names the file that could not be written.
 pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, FileError> {
     result.map_err(|source| FileError { path: path.to_owned(), action: "write", source })
 }
 
-/// Bytes of a tensor's values.
 pub(crate) fn byte_count(tensor: &Tensor) -> u64 {
     (tensor.numel() * tensor.kind().elt_size_in_bytes()) as u64
 }
@@ -31,7 +30,7 @@ pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), Fil
     let mut offset = 0;
     for (name, tensor) in named {
         let end = offset + byte_count(tensor);
-        let dtype = dtype_name(tensor.kind());
+        let dtype = dtype_of(tensor.kind());
         let info = json!({ "dtype": dtype, "shape": tensor.size(), "data_offsets": [offset, end] });
         header.insert(name.clone(), info);
         offset = end;

@@ -3,7 +3,6 @@
 use tch::{Device, Kind, Tensor};
 
 use super::argument;
-use super::connection::Code;
 use super::error::GroupError;
 use super::group::ProcessGroup;
 use super::operation::{Call, GroupOperation, ReduceOp};
@@ -16,30 +15,21 @@ impl ProcessGroup {
     ///
     /// [`GroupError::Argument`] before anything is sent, [`GroupError::Failed`] after.
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<(), GroupError> {
-        self.all_reduce_async(tensor, op)?.wait()
-    }
-
-    /// Starts [`Self::all_reduce`].
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::all_reduce`], except those that [`Work::wait`] returns.
-    pub fn all_reduce_async(&self, tensor: &Tensor, op: ReduceOp) -> Result<Work, GroupError> {
         let call = self.call(GroupOperation::AllReduce, tensor)?;
         argument::require_number(&call)?;
         if self.is_trivial(tensor) {
-            return Ok(Work::done(call));
+            return Ok(());
         }
         let kind = tensor.kind();
         let wide_kind = accumulator(kind);
         if op == ReduceOp::Sum && wide_kind != kind && tensor.device() == Device::Cpu {
             let wide =
                 torch(&call, tensor.f_detach().and_then(|values| values.f_totype(wide_kind)))?;
-            let into = tensor.shallow_clone();
-            let last_step = LastStep::Round { wide: wide.shallow_clone(), into };
-            return self.start(Code::AllReduce, call, &wide, None, op.code(), last_step);
+            // The sum is one part, rounded as it is written.
+            let last_step = LastStep { parts: wide.unsqueeze(0), into: tensor.shallow_clone() };
+            return self.start(call, &wide, None, op, Some(last_step))?.wait();
         }
-        self.start(Code::AllReduce, call, tensor, None, op.code(), LastStep::None)
+        self.start(call, tensor, None, op, None)?.wait()
     }
 
     /// Writes the `input` of every rank, `[elements]`, in rank order to `output`, `[world_size × elements]`.
@@ -63,9 +53,9 @@ impl ProcessGroup {
             torch(&call, copy(output, input))?;
         }
         if self.is_trivial(input) {
-            return Ok(Work::done(call));
+            return Ok(Work(None));
         }
-        self.start(Code::AllGather, call, output, Some(input), 0, LastStep::None)
+        self.start(call, output, Some(input), ReduceOp::Sum, None)
     }
 
     /// Gathers the bytes of every rank of the group, in rank order; lengths may differ. Goes over the CPU's back-end.
@@ -92,8 +82,8 @@ impl ProcessGroup {
         Ok(lengths.iter().enumerate().map(part).collect())
     }
 
-    /// Starts to reduce `input`, `[world_size × elements]`, over all ranks; this rank's part is `output`, `[elements]`. On the CPU the
-    /// parts are sent in the background and reduced in [`Work::wait`].
+    /// Starts to sum `input`, `[world_size × elements]`, over all ranks; this rank's part is `output`, `[elements]`. On the CPU the
+    /// parts are sent in the background and added in [`Work::wait`].
     ///
     /// # Errors
     ///
@@ -102,7 +92,6 @@ impl ProcessGroup {
         &self,
         input: &Tensor,
         output: &Tensor,
-        op: ReduceOp,
     ) -> Result<Work, GroupError> {
         let call = self.call(GroupOperation::ReduceScatter, output)?;
         argument::require_number(&call)?;
@@ -111,24 +100,16 @@ impl ProcessGroup {
             torch(&call, copy(output, input))?;
         }
         if self.is_trivial(output) {
-            return Ok(Work::done(call));
+            return Ok(Work(None));
         }
         if output.device() != Device::Cpu {
-            return self.start(
-                Code::ReduceScatter,
-                call,
-                output,
-                Some(input),
-                op.code(),
-                LastStep::None,
-            );
+            return self.start(call, output, Some(input), ReduceOp::Sum, None);
         }
         // Gloo's own reduce-scatter is an all-reduce of the whole, of which it keeps a part: twice the bytes.
         let parts = [extent(self.world_size()), extent(output.numel())];
         let parts = torch(&call, Tensor::f_empty(parts, (input.kind(), Device::Cpu)))?;
-        let into = output.shallow_clone();
-        let last_step = LastStep::Reduce { parts: parts.shallow_clone(), op, into };
-        self.start(Code::AllToAll, call, &parts, Some(input), 0, last_step)
+        let last_step = LastStep { parts: parts.shallow_clone(), into: output.shallow_clone() };
+        self.start(call, &parts, Some(input), ReduceOp::Sum, Some(last_step))
     }
 
     /// Returns true if nothing has to be sent.

@@ -44,14 +44,8 @@ unsafe extern "C" {
     fn torch_ext_work_free(work: *mut RawWork);
 }
 
-/// `Operation` of `collectives.cpp`.
-#[derive(Clone, Copy)]
-pub(super) enum Code {
-    AllReduce,
-    AllGather,
-    ReduceScatter,
-    AllToAll,
-}
+/// The exchange of parts in `collectives.cpp`, whose other operations have the numbers of [`GroupOperation`](super::GroupOperation).
+pub(super) const ALL_TO_ALL: c_int = 3;
 
 #[derive(Debug)]
 pub(super) struct Connection(NonNull<RawGroup>);
@@ -66,8 +60,7 @@ impl Connection {
     /// is given.
     pub(super) fn new(
         store: &Store,
-        rank: usize,
-        size: usize,
+        (rank, size): (usize, usize),
         timeout: Duration,
         cuda_device: c_int,
         name: &str,
@@ -95,7 +88,7 @@ impl Connection {
     /// Starts an operation; `None` if it could not be started, with libtorch's error waiting to be taken.
     pub(super) fn start(
         &self,
-        code: Code,
+        code: c_int,
         output: &Tensor,
         input: Option<&Tensor>,
         argument: c_int,
@@ -105,7 +98,7 @@ impl Connection {
         let raw = unsafe {
             torch_ext_group_start(
                 self.0.as_ptr(),
-                code as c_int,
+                code,
                 output.as_ptr(),
                 input.map_or(std::ptr::null(), Tensor::as_ptr),
                 argument,

@@ -37,23 +37,18 @@ fn from_torchrun(variables: &Variables<'_>) -> Result<Placement, PlacementError>
     let because = |other: &str| format!("{other} is set");
     let world_size = variables.number("WORLD_SIZE", 1..=MOST_RANKS, || because("RANK"))?;
     let rank = variables.number("RANK", 0..=world_size - 1, || because("WORLD_SIZE"))?;
+    if world_size == 1 {
+        return Ok(Placement::single());
+    }
     let many = || format!("WORLD_SIZE is {world_size}");
-    let (local_rank, local_world_size) = if world_size == 1 {
-        (0, 1)
-    } else {
-        let local_world_size = variables.number("LOCAL_WORLD_SIZE", 1..=world_size, many)?;
-        (variables.number("LOCAL_RANK", 0..=local_world_size - 1, many)?, local_world_size)
-    };
-    let coordinator = if world_size == 1 {
-        None
-    } else {
-        Some(Coordinator {
-            host: variables.text("MASTER_ADDR", "the host of rank 0", many)?,
-            port: variables.number("MASTER_PORT", 1..=u16::MAX, many)?,
-            served_by_launcher: variables.truth("TORCHELASTIC_USE_AGENT_STORE")?,
-            attempt: variables.number_or("TORCHELASTIC_RESTART_COUNT", 0..=u64::MAX, 0)?,
-        })
-    };
+    let local_world_size = variables.number("LOCAL_WORLD_SIZE", 1..=world_size, many)?;
+    let local_rank = variables.number("LOCAL_RANK", 0..=local_world_size - 1, many)?;
+    let coordinator = Some(Coordinator {
+        host: variables.text("MASTER_ADDR", "the host of rank 0", many)?,
+        port: variables.number("MASTER_PORT", 1..=u16::MAX, many)?,
+        served_by_launcher: variables.truth("TORCHELASTIC_USE_AGENT_STORE")?,
+        attempt: variables.number_or("TORCHELASTIC_RESTART_COUNT", 0..=u64::MAX, 0)?,
+    });
     Ok(Placement { rank, world_size, local_rank, local_world_size, coordinator })
 }
 
@@ -89,30 +84,26 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_environment_is_one_process() {
-        assert_eq!(placement(&[]).unwrap(), Placement::single());
-        // Variables that a shell or a batch script may have set say nothing about ranks.
-        assert_eq!(placement(&[("MASTER_PORT", "x"), ("LOCAL_RANK", "3")]).unwrap().rank, 0);
+    fn without_other_ranks_nothing_else_is_needed() {
+        for variables in [
+            &[][..],
+            // Variables that a shell or a batch script may have set say nothing about ranks.
+            &[("MASTER_PORT", "x"), ("LOCAL_RANK", "3")],
+            &[("RANK", "0"), ("WORLD_SIZE", "1")],
+            &[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "1")],
+        ] {
+            assert_eq!(placement(variables).unwrap(), Placement::single());
+        }
     }
 
     #[test]
     fn torchrun_says_who_one_is_and_where_to_meet() {
-        let coordinator = Coordinator {
-            host: "node1".to_owned(),
-            port: 29500,
-            served_by_launcher: false,
-            attempt: 0,
-        };
-        assert_eq!(
-            changed(&[]).unwrap(),
-            Placement {
-                rank: 5,
-                world_size: 8,
-                local_rank: 1,
-                local_world_size: 4,
-                coordinator: Some(coordinator.clone()),
-            }
-        );
+        let (host, port) = ("node1".to_owned(), 29500);
+        let coordinator = Coordinator { host, port, served_by_launcher: false, attempt: 0 };
+        let placement = changed(&[]).unwrap();
+        let Placement { rank, world_size, local_rank, local_world_size, .. } = placement;
+        assert_eq!((rank, world_size, local_rank, local_world_size), (5, 8, 1, 4));
+        assert_eq!(placement.coordinator.as_ref(), Some(&coordinator));
         let restarted = changed(&[
             ("TORCHELASTIC_USE_AGENT_STORE", "True"),
             ("TORCHELASTIC_RESTART_COUNT", "2"),
@@ -121,63 +112,44 @@ mod tests {
             restarted.unwrap().coordinator.unwrap(),
             Coordinator { served_by_launcher: true, attempt: 2, ..coordinator }
         );
-    }
-
-    #[test]
-    fn torchrun_comes_before_slurm() {
         let both = changed(&[("SLURM_PROCID", "0"), ("SLURM_NTASKS", "2")]);
-        assert_eq!(both.unwrap().world_size, 8);
-    }
-
-    #[test]
-    fn a_world_of_one_needs_nothing_else() {
-        let one = placement(&[("RANK", "0"), ("WORLD_SIZE", "1")]);
-        assert_eq!(one.unwrap(), Placement::single());
+        assert_eq!(both.unwrap().world_size, 8, "torchrun comes before Slurm");
     }
 
     #[test]
     fn a_missing_variable_is_named_with_the_reason_it_is_needed() {
-        assert_eq!(
-            message(&[("WORLD_SIZE", "unset")]),
-            "WORLD_SIZE is not set, expected a whole number in 1..=2147483647, as RANK is set"
-        );
-        assert_eq!(
-            message(&[("RANK", "unset")]),
-            "RANK is not set, expected a whole number in 0..=7, as WORLD_SIZE is set"
-        );
-        for variable in ["LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"] {
-            let text = message(&[(variable, "unset")]);
-            assert!(
-                text.starts_with(&format!("{variable} is not set, expected "))
-                    && text.ends_with("as WORLD_SIZE is 8"),
-                "{text}"
-            );
+        for (variable, expected) in [
+            ("WORLD_SIZE", "a whole number in 1..=2147483647, as RANK is set"),
+            ("RANK", "a whole number in 0..=7, as WORLD_SIZE is set"),
+            ("LOCAL_RANK", "a whole number in 0..=3, as WORLD_SIZE is 8"),
+            ("LOCAL_WORLD_SIZE", "a whole number in 1..=8, as WORLD_SIZE is 8"),
+            ("MASTER_ADDR", "the host of rank 0, as WORLD_SIZE is 8"),
+            ("MASTER_PORT", "a whole number in 1..=65535, as WORLD_SIZE is 8"),
+        ] {
+            let text = format!("{variable} is not set, expected {expected}");
+            assert_eq!(message(&[(variable, "unset")]), text);
         }
     }
 
     #[test]
     fn a_value_out_of_range_is_shown_beside_the_range() {
-        for (variable, value, range) in [
-            ("RANK", "8", "0..=7"),
-            ("RANK", "-1", "0..=7"),
-            ("LOCAL_RANK", "4", "0..=3"),
-            ("LOCAL_WORLD_SIZE", "9", "1..=8"),
-        ] {
-            let text = format!("{variable} is {value:?}, expected a whole number in {range}");
-            assert_eq!(message(&[(variable, value)]), text);
-        }
-        for (variable, value) in [
-            ("WORLD_SIZE", "0"),
-            ("WORLD_SIZE", "eight"),
-            ("WORLD_SIZE", ""),
-            ("MASTER_PORT", "0"),
-            ("MASTER_PORT", "65536"),
-            ("MASTER_ADDR", " "),
-            ("TORCHELASTIC_USE_AGENT_STORE", "yes"),
-            ("TORCHELASTIC_RESTART_COUNT", "-1"),
+        for (variable, value, expected) in [
+            ("RANK", "8", "a whole number in 0..=7"),
+            ("RANK", "-1", "a whole number in 0..=7"),
+            ("LOCAL_RANK", "4", "a whole number in 0..=3"),
+            ("LOCAL_WORLD_SIZE", "9", "a whole number in 1..=8"),
+            ("WORLD_SIZE", "0", "a whole number in 1..="),
+            ("WORLD_SIZE", "eight", "a whole number in 1..="),
+            ("WORLD_SIZE", "", "a whole number in 1..="),
+            ("MASTER_PORT", "0", "a whole number in 1..=65535"),
+            ("MASTER_PORT", "65536", "a whole number in 1..=65535"),
+            ("MASTER_ADDR", " ", "the host of rank 0"),
+            ("TORCHELASTIC_USE_AGENT_STORE", "yes", "True or False"),
+            ("TORCHELASTIC_RESTART_COUNT", "-1", "a whole number in 0..="),
         ] {
             let text = message(&[(variable, value)]);
-            assert!(text.starts_with(&format!("{variable} is {value:?}, expected ")), "{text}");
+            let begins = format!("{variable} is {value:?}, expected {expected}");
+            assert!(text.starts_with(&begins), "{text}");
         }
     }
 }

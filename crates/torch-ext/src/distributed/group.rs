@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use tch::{Device, Tensor};
 
 use super::address;
-use super::connection::{Code, Connection};
+use super::connection::{ALL_TO_ALL, Connection};
 use super::error::GroupError;
 use super::nccl;
-use super::operation::{Call, GroupOperation};
+use super::operation::{Call, GroupOperation, ReduceOp};
 use super::placement::{Coordinator, Placement, PlacementError};
 use super::store::{ERRORS, Store, set_log_level};
 use super::traffic::{Counters, Traffic, bytes_sent};
@@ -72,7 +72,6 @@ pub struct ProcessGroup {
     address: Option<IpAddr>,
     /// Failure reports of the whole run; `None` for one process.
     witness: Option<Arc<Witness>>,
-    /// Traffic counters of the whole run.
     counters: Arc<Counters>,
     /// Number of sub-groups made of the same ranks: each has its own keys.
     sub_groups: RefCell<HashMap<Vec<usize>, u64>>,
@@ -127,25 +126,13 @@ impl ProcessGroup {
         let server = (!coordinator.served_by_launcher).then_some(0);
         let witness = Some(Witness::new(store.prefixed("witness")?, rank, server));
         let ranks: Vec<usize> = (0..world_size).collect();
-        let name = "world".to_owned();
-        let store = store.prefixed(&name)?;
+        let store = store.prefixed("world")?;
         let address = address::publish(&store, placement)?;
         meet(&store, placement, &ranks, options.timeout)?;
         let address = address::after_meeting(&store, placement, address)?;
-        Self {
-            connection: None,
-            rank,
-            ranks,
-            placement: placement.clone(),
-            name,
-            store,
-            options: options.clone(),
-            address,
-            witness,
-            counters: Arc::default(),
-            sub_groups: RefCell::default(),
-        }
-        .connected()
+        let (placement, options) = (placement.clone(), options.clone());
+        Self { rank, ranks, placement, store, options, address, witness, ..Self::single() }
+            .connected()
     }
 
     /// Makes a group of the listed ranks of this group, which must include this rank. The order of the list is the order of
@@ -185,7 +172,6 @@ impl ProcessGroup {
         let name = format!("{}/{}#{time}", self.name, list.join("-"));
         let store = self.store.prefixed(&name)?;
         let group = Self {
-            connection: None,
             rank: position,
             ranks: members,
             placement: self.placement.clone(),
@@ -195,7 +181,7 @@ impl ProcessGroup {
             address: self.address,
             witness: self.witness.clone(),
             counters: Arc::clone(&self.counters),
-            sub_groups: RefCell::default(),
+            ..Self::single()
         };
         if group.ranks.len() == 1 {
             return Ok(group);
@@ -211,16 +197,9 @@ impl ProcessGroup {
             Device::Cuda(device) => c_int::try_from(device).unwrap_or(c_int::MAX),
             _ => -1,
         };
-        let (size, timeout) = (ranks.len(), options.timeout);
-        let made = Connection::new(
-            &self.store,
-            self.rank,
-            size,
-            timeout,
-            device,
-            &self.name,
-            self.address,
-        );
+        let place = (self.rank, ranks.len());
+        let (name, address) = (&self.name, self.address);
+        let made = Connection::new(&self.store, place, options.timeout, device, name, address);
         let failed = || {
             let (members, message) = (ranks.clone(), one_line(&TorchError::take()));
             let Placement { rank, world_size, .. } = self.placement;
@@ -263,26 +242,27 @@ impl ProcessGroup {
     /// Passes an operation to the back-end of its tensors.
     pub(super) fn start(
         &self,
-        code: Code,
         call: Call,
         output: &Tensor,
         input: Option<&Tensor>,
-        argument: c_int,
-        last_step: LastStep,
+        op: ReduceOp,
+        last_step: Option<LastStep>,
     ) -> Result<Work, GroupError> {
         let (Some(connection), Some(witness)) = (&self.connection, &self.witness) else {
-            return Ok(Work::done(call));
+            return Ok(Work(None));
         };
         let size = |tensor: &Tensor| tensor.numel() * tensor.kind().elt_size_in_bytes();
-        let bytes = bytes_sent(code, self.world_size(), size(output), input.map_or(0, size));
-        self.counters.started(call.operation, bytes);
-        let Some(operation) = connection.start(code, output, input, argument) else {
+        let (output_bytes, input_bytes) = (size(output), input.map_or(0, size));
+        let bytes = bytes_sent(call.operation, self.world_size(), output_bytes, input_bytes);
+        self.counters.lock()[call.operation as usize].bytes_sent += bytes;
+        let adds_here = call.operation == GroupOperation::ReduceScatter && last_step.is_some();
+        let code = if adds_here { ALL_TO_ALL } else { call.operation as c_int };
+        let Some(operation) = connection.start(code, output, input, op as c_int) else {
             return Err(lost(call, one_line(&TorchError::take()), witness, connection));
         };
         let (connection, witness) = (Arc::clone(connection), Arc::clone(witness));
-        let running =
-            Running { operation, connection, witness, counters: Arc::clone(&self.counters) };
-        Ok(Work { call, last_step, running: Some(running) })
+        let counters = Arc::clone(&self.counters);
+        Ok(Work(Some(Running { call, last_step, operation, connection, witness, counters })))
     }
 }
 

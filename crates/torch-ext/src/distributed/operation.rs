@@ -4,23 +4,13 @@ use std::fmt;
 
 use tch::Kind;
 
-/// Reduction of the ranks' values to one.
+/// Reduction of the ranks' values to one, numbered as in `c10d::ReduceOp::RedOpType`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReduceOp {
     /// The sum; on the CPU, `BFloat16` and `Half` are summed in `Float` and rounded once.
-    Sum,
+    Sum = 0,
     /// The maximum.
-    Max,
-}
-
-impl ReduceOp {
-    /// The value of `c10d::ReduceOp::RedOpType`.
-    pub(super) fn code(self) -> i32 {
-        match self {
-            Self::Sum => 0,
-            Self::Max => 4,
-        }
-    }
+    Max = 4,
 }
 
 /// An operation of a group.
@@ -86,25 +76,5 @@ impl fmt::Display for Call {
             write!(formatter, " among ranks {members:?}")?;
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_call_reads_as_a_sentence() {
-        let mut call = Call {
-            operation: GroupOperation::AllReduce,
-            rank: 1,
-            world_size: 4,
-            members: None,
-            elements: 1024,
-            kind: Some(Kind::Float),
-        };
-        assert_eq!(call.to_string(), "rank 1 of 4: all-reduce of 1024 Float");
-        call.members = Some(vec![0, 1]);
-        assert_eq!(call.to_string(), "rank 1 of 4: all-reduce of 1024 Float among ranks [0, 1]");
     }
 }

@@ -61,12 +61,10 @@ pub enum PlacementError {
 }
 
 impl PlacementError {
-    /// The variable is set to an invalid value.
     pub(super) fn value(variable: &'static str, value: &str, expected: &str) -> Self {
         Self::Value { variable, value: value.to_owned(), expected: expected.to_owned() }
     }
 
-    /// The variable is not set, but another one that needs it is.
     pub(super) fn missing(variable: &'static str, expected: &str, because: &str) -> Self {
         Self::Missing { variable, expected: expected.to_owned(), because: because.to_owned() }
     }

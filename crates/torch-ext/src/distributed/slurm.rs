@@ -135,14 +135,6 @@ mod tests {
     }
 
     #[test]
-    fn one_task_is_one_process() {
-        assert_eq!(
-            changed(&[("SLURM_NTASKS", "1"), ("SLURM_PROCID", "0")]),
-            Ok(Placement::single())
-        );
-    }
-
-    #[test]
     fn errors_name_the_variable_its_value_and_what_was_expected() {
         for (variable, value, text) in [
             (

@@ -3,7 +3,6 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::connection::Code;
 use super::operation::GroupOperation;
 
 /// Traffic of one kind of operation in this process.
@@ -27,25 +26,21 @@ impl Counters {
         // Whoever panicked has left whole numbers.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    pub(super) fn started(&self, operation: GroupOperation, bytes_sent: u64) {
-        self.lock()[operation as usize].bytes_sent += bytes_sent;
-    }
-
-    pub(super) fn waited(&self, operation: GroupOperation, time: Duration) {
-        self.lock()[operation as usize].waited += time;
-    }
 }
 
 /// Bytes that this rank of `ranks` sends in a call; `output` and `input` are the back-end's tensor sizes, in bytes.
-pub(super) fn bytes_sent(code: Code, ranks: usize, output: usize, input: usize) -> u64 {
+pub(super) fn bytes_sent(
+    operation: GroupOperation,
+    ranks: usize,
+    output: usize,
+    input: usize,
+) -> u64 {
     let others = ranks - 1;
-    let bytes = match code {
-        Code::AllReduce => 2 * output * others / ranks,
-        Code::AllGather => input * others,
-        Code::ReduceScatter => output * others,
+    let bytes = match operation {
+        GroupOperation::AllReduce => 2 * output * others / ranks,
+        GroupOperation::AllGather => input * others,
         // Every rank keeps its own part.
-        Code::AllToAll => input * others / ranks,
+        GroupOperation::ReduceScatter => input * others / ranks,
     };
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::TorchError;
 
-/// A rank as c10d counts.
 pub(super) fn c_rank(rank: usize) -> c_int {
     c_int::try_from(rank).expect("a placement has no more ranks than c_int holds")
 }

@@ -7,7 +7,7 @@ use tch::{TchError, Tensor};
 
 use super::connection::{Connection, Operation};
 use super::error::GroupError;
-use super::operation::{Call, ReduceOp};
+use super::operation::Call;
 use super::traffic::Counters;
 use super::values::one_line;
 use super::witness::Witness;
@@ -19,49 +19,38 @@ use crate::TorchError;
 /// output is undefined.
 #[derive(Debug)]
 #[must_use = "the tensors hold no result before `wait`"]
-pub struct Work {
-    pub(super) call: Call,
-    pub(super) last_step: LastStep,
+pub struct Work(
     /// `None` if nothing has to be sent.
-    pub(super) running: Option<Running>,
-}
+    pub(super) Option<Running>,
+);
 
 /// The part of an operation that other ranks take part in.
 #[derive(Debug)]
 pub(super) struct Running {
+    pub(super) call: Call,
+    pub(super) last_step: Option<LastStep>,
     pub(super) operation: Operation,
     pub(super) connection: Arc<Connection>,
     pub(super) witness: Arc<Witness>,
     pub(super) counters: Arc<Counters>,
 }
 
-/// The last step of an operation in this process, after the back-end's part.
+/// The last step of an operation in this process, after the back-end's part: adds parts, `[parts, elements]`, in their order.
 #[derive(Debug)]
-pub(super) enum LastStep {
-    /// Nothing is left to do.
-    None,
-    /// Round the sum, which was taken in a wider kind.
-    Round { wide: Tensor, into: Tensor },
-    /// Reduce the parts that all ranks sent, `[ranks, elements]`, in rank order.
-    Reduce { parts: Tensor, op: ReduceOp, into: Tensor },
+pub(super) struct LastStep {
+    pub(super) parts: Tensor,
+    pub(super) into: Tensor,
 }
 
 impl Work {
-    /// A finished operation.
-    pub(super) fn done(call: Call) -> Self {
-        Self { call, last_step: LastStep::None, running: None }
-    }
-
     /// Waits until the tensors hold their results; on CUDA, until the current stream is ordered after that.
     ///
     /// # Errors
     ///
     /// [`GroupError::Failed`] if a rank died, did not call within the time-out, or called something else.
     pub fn wait(self) -> Result<(), GroupError> {
-        let Self { call, last_step, running } = self;
-        let Some(Running { operation, connection, witness, counters }) = running else {
-            return Ok(());
-        };
+        let Some(running) = self.0 else { return Ok(()) };
+        let Running { call, last_step, operation, connection, witness, counters } = running;
         let began = Instant::now();
         if !operation.wait() {
             let message = one_line(&TorchError::take());
@@ -69,8 +58,8 @@ impl Work {
             drop(operation);
             return Err(lost(call, message, &witness, &connection));
         }
-        let outcome = last_step.take();
-        counters.waited(call.operation, began.elapsed());
+        let outcome = last_step.map_or(Ok(()), |last_step| last_step.take());
+        counters.lock()[call.operation as usize].waited += began.elapsed();
         // Before the connection, which may hold the last reference to its group.
         drop(operation);
         outcome.map_err(|error| failed(call, error.to_string()))
@@ -79,24 +68,13 @@ impl Work {
 
 impl LastStep {
     fn take(&self) -> Result<(), TchError> {
-        match self {
-            Self::None => Ok(()),
-            Self::Round { wide, into } => copy(into, wide),
-            Self::Reduce { parts, op, into } => {
-                let part = |rank| parts.f_select(0, rank);
-                let mut sum = part(0)?;
-                for rank in 1..parts.size()[0] {
-                    sum = match op {
-                        // Kinds with fewer bits are added in `Float` and rounded once.
-                        ReduceOp::Sum => {
-                            sum.f_totype(accumulator(sum.kind()))?.f_add(&part(rank)?)?
-                        }
-                        ReduceOp::Max => sum.f_maximum(&part(rank)?)?,
-                    };
-                }
-                copy(into, &sum)
-            }
+        let part = |index| self.parts.f_select(0, index);
+        let mut sum = part(0)?;
+        for index in 1..self.parts.size()[0] {
+            // Kinds with fewer bits are added in `Float` and rounded once.
+            sum = sum.f_totype(accumulator(sum.kind()))?.f_add(&part(index)?)?;
         }
+        copy(&self.into, &sum)
     }
 }
 

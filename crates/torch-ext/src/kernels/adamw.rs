@@ -5,7 +5,6 @@ use tch::{Kind, Tensor};
 use super::operations::bits;
 use super::{CudaKernels, Kernel, KernelError};
 
-/// Threads of a block.
 const THREADS: u32 = 256;
 /// Numbers that a block steps: `ELEMENTS` of `adamw.cu` a thread.
 const NUMBERS: i64 = 4 * THREADS as i64;

@@ -10,7 +10,6 @@ use super::nvrtc;
 use super::source::{Launch, NAMES, SOURCE};
 use crate::TorchError;
 
-/// File name of the driver's library.
 const LIBRARY: &str = "libcuda.so.1";
 /// `CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR` and `_MINOR`.
 const CAPABILITY: [c_int; 2] = [75, 76];
@@ -184,9 +183,7 @@ impl Module {
     pub(super) unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
         let mut stream = std::ptr::null_mut();
         // SAFETY: there is room for the stream.
-        if unsafe { torch_ext_current_stream(self.index, &raw mut stream) } != 0 {
-            return Err(TorchError::take().into());
-        }
+        TorchError::check(unsafe { torch_ext_current_stream(self.index, &raw mut stream) })?;
         let Launch { kernel, blocks: [columns, rows], threads, arguments } = *launch;
         let mut places: Vec<*mut c_void> =
             arguments.iter().map(|bits| std::ptr::from_ref(bits).cast_mut().cast()).collect();

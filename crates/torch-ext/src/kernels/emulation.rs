@@ -22,7 +22,6 @@ type Run = unsafe extern "C" fn(
     c_uint,
 ) -> *const c_char;
 
-/// The kernels on the host.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Emulation {
     run: Run,
@@ -31,12 +30,17 @@ pub(super) struct Emulation {
 impl Emulation {
     /// Compiles the kernels by `$CXX`, or `c++`.
     pub(super) fn compile() -> Result<Self, KernelError> {
-        let folder = Folder::new().map_err(failed)?;
-        let library = compile(&folder.0)?;
-        // SAFETY: the library was compiled just now from sources of this crate, in a folder that no other user can write to; its only
-        // initialisers are those of empty containers.
-        let library = unsafe { Library::open("the emulated kernels", &[library])? };
-        let address = library.function(c"emulation_launch")?;
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+        let folder = std::env::temp_dir().join(format!("kernels-{}-{time}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
+        let library = compile(&folder).and_then(|library| {
+            // SAFETY: the library was compiled just now from sources of this crate, in a folder that no other user can write to; its only
+            // initialisers are those of empty containers.
+            unsafe { Library::open("the emulated kernels", &[library]) }
+        });
+        // Files that cannot be removed are left to the system's cleanup.
+        let _ = std::fs::remove_dir_all(&folder);
+        let address = library?.function(c"emulation_launch")?;
         // SAFETY: the function's type is that in emulation.cpp.
         let run = unsafe { std::mem::transmute::<*mut c_void, Run>(address) };
         Ok(Self { run })
@@ -90,24 +94,5 @@ fn compile(folder: &Path) -> Result<PathBuf, KernelError> {
         Ok(library)
     } else {
         Err(failed(String::from_utf8_lossy(&output.stderr).trim()))
-    }
-}
-
-/// A temporary folder of this process, removed with its content.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> std::io::Result<Self> {
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let path = std::env::temp_dir().join(format!("kernels-{}-{time}", std::process::id()));
-        DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // Files that cannot be removed are left to the system's cleanup.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

@@ -50,3 +50,9 @@ pub enum KernelError {
     #[error(transparent)]
     Torch(#[from] TorchError),
 }
+
+impl From<KernelError> for String {
+    fn from(error: KernelError) -> Self {
+        error.to_string()
+    }
+}

@@ -40,7 +40,6 @@ impl Library {
         Err(error(problem.unwrap_or_else(|| "there is none".to_owned())))
     }
 
-    /// Looks up the address of a function.
     pub(super) fn function(&self, symbol: &CStr) -> Result<*mut c_void, KernelError> {
         // SAFETY: the handle is of a library that stays, the symbol ends in a NUL.
         let address = unsafe { libc::dlsym(self.handle, symbol.as_ptr()) };

@@ -76,16 +76,4 @@ impl CudaKernels {
         };
         COMPILED.get_or_init(compile).clone()
     }
-
-    /// # Safety
-    ///
-    /// The arguments are those of the kernel; addresses are memory of this device that holds what it reads and writes.
-    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), KernelError> {
-        match &self.code {
-            // SAFETY: by the contract; memory that libtorch frees meanwhile is used again behind this kernel, on the same stream.
-            Code::Device(module) => unsafe { module.launch(launch) },
-            // SAFETY: by the contract.
-            Code::Host(emulation) => unsafe { emulation.launch(launch) },
-        }
-    }
 }

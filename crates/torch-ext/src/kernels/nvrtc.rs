@@ -25,7 +25,6 @@ functions! {
     }
 }
 
-/// A program that NVRTC holds.
 struct Program<'a> {
     nvrtc: &'a Nvrtc,
     handle: *mut c_void,

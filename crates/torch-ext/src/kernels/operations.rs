@@ -2,7 +2,7 @@
 
 use tch::{Kind, Tensor};
 
-use super::{CudaKernels, Kernel, KernelError, Launch};
+use super::{Code, CudaKernels, Kernel, KernelError, Launch};
 
 /// Threads of a block where each thread works on its own.
 const THREADS: u32 = 128;
@@ -227,7 +227,7 @@ impl CudaKernels {
     ///
     /// # Safety
     ///
-    /// The conditions of [`CudaKernels::launch`].
+    /// The conditions of [`CudaKernels::on_grid`].
     pub(super) unsafe fn by_word(
         &self,
         kernel: Kernel,
@@ -241,7 +241,7 @@ impl CudaKernels {
 
     /// # Safety
     ///
-    /// The conditions of [`CudaKernels::launch`].
+    /// The arguments are those of the kernel; addresses are memory of this device that holds what it reads and writes.
     pub(super) unsafe fn on_grid(
         &self,
         kernel: Kernel,
@@ -257,9 +257,13 @@ impl CudaKernels {
             let problem = format!("{blocks:?} blocks, expected below 2^32 and 2^16");
             return Err(KernelError::Launch { call, problem });
         };
-        let blocks = [columns, rows.into()];
-        // SAFETY: by the contract.
-        unsafe { self.launch(&Launch { kernel, blocks, threads, arguments }) }
+        let launch = Launch { kernel, blocks: [columns, rows.into()], threads, arguments };
+        match &self.code {
+            // SAFETY: by the contract; memory that libtorch frees meanwhile is used again behind this kernel, on the same stream.
+            Code::Device(module) => unsafe { module.launch(&launch) },
+            // SAFETY: by the contract.
+            Code::Host(emulation) => unsafe { emulation.launch(&launch) },
+        }
     }
 }
 

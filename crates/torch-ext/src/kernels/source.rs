@@ -23,7 +23,6 @@ pub(super) const SOURCE: &str = concat!(
     file!("adamw.cu"),
 );
 
-/// A kernel of [`SOURCE`].
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kernel {
     Rotate,
@@ -51,13 +50,11 @@ pub(super) const NAMES: [&CStr; 9] = [
 ];
 
 impl Kernel {
-    /// Name of the kernel in the source.
     pub(super) fn name(self) -> &'static CStr {
         NAMES[self as usize]
     }
 }
 
-/// Settings of a kernel launch.
 #[derive(Debug)]
 pub(super) struct Launch<'a> {
     pub(super) kernel: Kernel,

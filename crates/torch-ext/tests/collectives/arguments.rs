@@ -23,7 +23,7 @@ fn tensors_that_do_not_fit_are_refused_with_both_sizes() {
          ranks"
     );
     assert_eq!(
-        message(group.reduce_scatter_async(&three, &four, ReduceOp::Sum).map(drop)),
+        message(group.reduce_scatter_async(&three, &four).map(drop)),
         "rank 0 of 1: reduce-scatter of 4 Float: the whole has 3 elements, expected 4, 4 for each \
          of 1 ranks"
     );

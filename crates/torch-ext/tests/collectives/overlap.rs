@@ -10,16 +10,15 @@ const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
 pub(crate) fn scenario(group: &ProcessGroup) {
     let (rank, size) = (group.rank() as f64, group.world_size() as f64);
     let elements = 100_000;
-    let tensors: Vec<Tensor> =
-        (0..8).map(|index| Tensor::full([elements], rank + f64::from(index), F64)).collect();
-    let works: Vec<_> = tensors
-        .iter()
-        .map(|tensor| group.all_reduce_async(tensor, ReduceOp::Sum).unwrap())
+    let whole = elements * group.world_size() as i64;
+    let sums: Vec<Tensor> = (0..8).map(|_| Tensor::zeros([elements], F64)).collect();
+    let works: Vec<_> = (0..)
+        .zip(&sums)
+        .map(|(index, sum)| {
+            let input = Tensor::full([whole], rank + f64::from(index), F64);
+            group.reduce_scatter_async(&input, sum).unwrap()
+        })
         .collect();
-    let input = Tensor::full([elements * group.world_size() as i64], rank, F64);
-    let output = Tensor::zeros([elements], F64);
-    let scattered = group.reduce_scatter_async(&input, &output, ReduceOp::Sum).unwrap();
-    drop(input);
     let gathered = Tensor::zeros([group.world_size() as i64], F64);
     let gather = group.all_gather_async(&Tensor::full([1], rank, F64), &gathered).unwrap();
 
@@ -28,16 +27,14 @@ pub(crate) fn scenario(group: &ProcessGroup) {
         Tensor::eye(128, F64).matmul(&Tensor::eye(128, F64)).trace().double_value(&[]) == 128.0
     );
     gather.wait().unwrap();
-    scattered.wait().unwrap();
     for work in works.into_iter().rev() {
         work.wait().unwrap();
     }
     let ranks = size * (size - 1.0) / 2.0;
-    for (index, tensor) in tensors.iter().enumerate() {
+    for (index, sum) in sums.iter().enumerate() {
         let expected = Tensor::full([elements], ranks + size * index as f64, F64);
-        assert_eq!(tensor, &expected, "all-reduce {index}");
+        assert_eq!(sum, &expected, "reduce-scatter {index}");
     }
-    assert_eq!(output, Tensor::full([elements], ranks, F64));
     assert_eq!(gathered, Tensor::arange(group.world_size() as i64, F64));
 
     dropped(group);
@@ -46,9 +43,12 @@ pub(crate) fn scenario(group: &ProcessGroup) {
 /// Works and tensors that are dropped unfinished leave a working group.
 fn dropped(group: &ProcessGroup) {
     for _ in 0..20 {
-        let tensor = Tensor::ones([50_000], (Kind::BFloat16, Device::Cpu));
-        drop(group.all_reduce_async(&tensor, ReduceOp::Sum).unwrap());
-        drop(tensor);
+        let options = (Kind::BFloat16, Device::Cpu);
+        let part = Tensor::ones([50_000], options);
+        let whole = Tensor::ones([50_000 * group.world_size() as i64], options);
+        drop(group.all_gather_async(&part, &whole).unwrap());
+        drop(group.reduce_scatter_async(&whole, &part).unwrap());
+        drop((part, whole));
     }
     let sum = Tensor::ones([3], F64);
     group.all_reduce(&sum, ReduceOp::Sum).unwrap();

@@ -4,13 +4,11 @@ mod self_test;
 
 use std::sync::Arc;
 
-use model_files::model_config::{Activation, ModelConfig};
-use self_test::{test_gate, test_norm, test_rotation};
-use tch::{Device, Tensor};
+pub(crate) use self_test::{test_gate, test_norm, test_rotation};
+use tch::Tensor;
 use torch_ext::{CudaKernels, KernelError};
 
 use super::attention::Heads;
-use super::rms_norm::RmsNorm;
 use super::rope::Angles;
 
 /// An operation that has a kernel.
@@ -41,8 +39,8 @@ impl KernelOperation {
     }
 }
 
-/// Kernels used in place of libtorch's operators, by default none. If an operation has none, or its kernel does not support the tensors,
-/// the result is `None` and nothing was changed.
+/// Kernels used in place of libtorch's operators, by default none. An operation that has none, or whose kernel does not support the
+/// tensors, is libtorch's.
 #[derive(Debug, Default)]
 pub(crate) struct FusedOperations {
     kernels: Option<Arc<CudaKernels>>,
@@ -55,81 +53,15 @@ impl FusedOperations {
         Self { kernels: Some(kernels), right }
     }
 
-    fn kernels(&self, operation: KernelOperation) -> Option<&CudaKernels> {
+    /// The kernels, if that of the operation is among them.
+    pub(crate) fn kernels(&self, operation: KernelOperation) -> Option<&CudaKernels> {
         self.kernels.as_deref().filter(|_| self.right.contains(&operation))
     }
-
-    /// Rotates queries, `[rows, heads, 1, head_dim]`, of one position per row. Keys and values are stored at `places`, i64 `[rows]`, of a
-    /// block's cache, `[places, kv_heads, head_dim]` each.
-    pub(crate) fn rotate_and_store(
-        &self,
-        heads: &Heads,
-        angles: &Angles,
-        places: &Tensor,
-        cache: [&mut Tensor; 2],
-    ) -> Option<Tensor> {
-        rotate_and_store(self.kernels(KernelOperation::Rotation)?, heads, angles, places, cache)
-            .ok()
-    }
-
-    /// Adds `y`, if given, to `x` in place, and returns the norm of the sum; all `[.., hidden]`.
-    pub(super) fn add_and_normalise(
-        &self,
-        x: &mut Tensor,
-        y: Option<&Tensor>,
-        norm: &RmsNorm,
-    ) -> Option<Tensor> {
-        let kernels = self.kernels(KernelOperation::Norm).filter(|_| !norm.from_one)?;
-        kernels.add_and_normalise(x, y, (&norm.weight, norm.eps)).ok()
-    }
-
-    /// Returns `activation(gate) · up` for the concatenation of gate and up, `[.., 2 · intermediate]`.
-    pub(super) fn gate(&self, both: &Tensor, activation: Activation) -> Option<Tensor> {
-        let kernels = self.kernels(KernelOperation::Gate)?;
-        if activation == Activation::Silu { kernels.gate(both).ok() } else { None }
-    }
-
-    /// Draws tokens from `softmax(logits / temperature)`, i64 `[rows]`, with their log-probabilities, f64 `[rows]`, as
-    /// [`CudaKernels::draw`] does.
-    pub(crate) fn draw(
-        &self,
-        logits: &Tensor,
-        uniforms: &[f64],
-        temperature: f64,
-    ) -> Option<[Tensor; 2]> {
-        let kernels = self.kernels(KernelOperation::Drawing)?;
-        let uniforms = Tensor::from_slice(uniforms).to_device(logits.device());
-        kernels.draw(logits, &uniforms, temperature).ok()
-    }
 }
 
-/// Tests a block operation's kernel on `device` against plain operators in f64, with the sizes of such a model. Returns the largest
-/// relative error; `None` for an operation outside the blocks.
-///
-/// # Errors
-///
-/// The reason that it cannot be used: the kernel's message, or an error beyond rounding.
-pub(crate) fn test_block_kernel(
-    kernels: &CudaKernels,
-    operation: KernelOperation,
-    device: Device,
-    config: &ModelConfig,
-) -> Option<Result<f64, String>> {
-    match operation {
-        KernelOperation::Rotation => {
-            Some(test_rotation(device, config, |heads, angles, places, cache| {
-                rotate_and_store(kernels, heads, angles, places, cache)
-            }))
-        }
-        KernelOperation::Norm => Some(test_norm(device, config, |x, y, norm| {
-            kernels.add_and_normalise(x, y, (&norm.weight, norm.eps))
-        })),
-        KernelOperation::Gate => Some(test_gate(device, config, |both| kernels.gate(both))),
-        KernelOperation::Drawing => None,
-    }
-}
-
-fn rotate_and_store(
+/// Rotates queries, `[rows, heads, 1, head_dim]`, of one position per row. Keys and values are stored at `places`, i64 `[rows]`, of a
+/// block's cache, `[places, kv_heads, head_dim]` each.
+pub(crate) fn rotate_and_store(
     kernels: &CudaKernels,
     heads: &Heads,
     angles: &Angles,

@@ -15,8 +15,8 @@ use crate::model::shape::size;
 /// Rows that decode together.
 const ROWS: i64 = 5;
 
-/// Tests `kernel`, called as [`FusedOperations::rotate_and_store`](super::FusedOperations::rotate_and_store).
-pub(super) fn test_rotation(
+/// Tests `kernel`, called as [`rotate_and_store`](super::rotate_and_store).
+pub(crate) fn test_rotation(
     device: Device,
     config: &ModelConfig,
     kernel: impl FnOnce(&Heads, &Angles, &Tensor, [&mut Tensor; 2]) -> Result<Tensor, KernelError>,
@@ -47,7 +47,7 @@ pub(super) fn test_rotation(
     let [keys, values] = cache.each_mut();
     let heads = Heads { all: all.to_device(device), counts, window: None };
     let (angles, places) = (angles.to_device(device), places.to_device(device));
-    let query = kernel(&heads, &angles, &places, [keys, values]).map_err(words)?;
+    let query = kernel(&heads, &angles, &places, [keys, values])?;
     let of_query = largest_error(&query, &exact, 1.0)?;
     let of_keys = largest_error(&cache[0], &exact_cache[0], 1.0)?;
     if !double(&on_host(&cache[1])?).equal(&exact_cache[1]) {
@@ -56,16 +56,16 @@ pub(super) fn test_rotation(
     Ok(of_query.max(of_keys))
 }
 
-/// Tests `kernel`, called as [`FusedOperations::add_and_normalise`](super::FusedOperations::add_and_normalise).
-pub(super) fn test_norm(
+/// Tests `kernel`, called as [`CudaKernels::add_and_normalise`](torch_ext::CudaKernels::add_and_normalise).
+pub(crate) fn test_norm(
     device: Device,
     config: &ModelConfig,
-    kernel: impl Fn(&mut Tensor, Option<&Tensor>, &RmsNorm) -> Result<Tensor, KernelError>,
+    kernel: impl Fn(&mut Tensor, Option<&Tensor>, (&Tensor, f64)) -> Result<Tensor, KernelError>,
 ) -> Result<f64, String> {
     let hidden = size(config.hidden_size);
     let (weight, eps) = (wave(&[hidden], 0.11), config.rms_norm_eps);
     let exact_norm = RmsNorm { weight: double(&weight), eps, from_one: false };
-    let norm = RmsNorm { weight: weight.to_device(device), ..exact_norm };
+    let weight = weight.to_device(device);
     let y = wave(&[ROWS, 1, hidden], 0.73);
     let mut largest = 0_f64;
     for y in [None, Some(&y)] {
@@ -73,7 +73,7 @@ pub(super) fn test_norm(
         let sum = y.map_or_else(|| double(&x), |y| double(&x) + double(y));
         let mut x = x.to_device(device);
         let y = y.map(|y| y.to_device(device));
-        let normed = kernel(&mut x, y.as_ref(), &norm).map_err(words)?;
+        let normed = kernel(&mut x, y.as_ref(), (&weight, eps))?;
         let of_sum = largest_error(&x, &sum, 1.0)?;
         // Of the sum as it was rounded.
         let of_norm = largest_error(&normed, &exact_norm.forward(&double(&on_host(&x)?)), 1.0)?;
@@ -82,24 +82,19 @@ pub(super) fn test_norm(
     Ok(largest)
 }
 
-/// Tests `kernel`, called as [`FusedOperations::gate`](super::FusedOperations::gate).
-pub(super) fn test_gate(
+/// Tests `kernel`, called as [`CudaKernels::gate`](torch_ext::CudaKernels::gate).
+pub(crate) fn test_gate(
     device: Device,
     config: &ModelConfig,
     kernel: impl FnOnce(&Tensor) -> Result<Tensor, KernelError>,
 ) -> Result<f64, String> {
     let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37) * 4;
-    let computed = kernel(&both.to_device(device)).map_err(words)?;
+    let computed = kernel(&both.to_device(device))?;
     largest_error(&computed, &gated(&double(&both), Activation::Silu), 2.0)
 }
 
 fn double(x: &Tensor) -> Tensor {
     x.to_kind(Kind::Double)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn words(error: KernelError) -> String {
-    error.to_string()
 }
 
 #[cfg(test)]
@@ -108,23 +103,9 @@ mod tests {
 
     use super::*;
     use crate::kernel_self_test::tiny_config;
-    use crate::model::fused::{KernelOperation, test_block_kernel};
 
     const CPU: Device = Device::Cpu;
 
-    #[test]
-    fn the_kernels_are_found_right() {
-        let kernels = CudaKernels::emulated().unwrap();
-        for operation in KernelOperation::ALL {
-            let Some(outcome) = test_block_kernel(&kernels, operation, CPU, &tiny_config()) else {
-                assert_eq!(operation, KernelOperation::Drawing);
-                continue;
-            };
-            assert!(outcome.unwrap() > 1e-4, "bf16 rounds");
-        }
-    }
-
-    /// Returns an error of a kernel.
     fn failure() -> KernelError {
         CudaKernels::on(CPU).unwrap_err()
     }
@@ -162,7 +143,7 @@ mod tests {
         let kernels = CudaKernels::emulated().unwrap();
         let test = |eps: f64, adds: bool| {
             test_norm(CPU, &tiny_config(), |x, y, norm| {
-                kernels.add_and_normalise(x, y.filter(|_| adds), (&norm.weight, eps))
+                kernels.add_and_normalise(x, y.filter(|_| adds), (norm.0, eps))
             })
         };
         test(tiny_config().rms_norm_eps, true).unwrap();
