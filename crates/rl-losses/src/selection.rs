@@ -3,11 +3,7 @@
 use entropy_core::TokenCentre;
 
 use crate::{
-    batch::Column,
-    fast::{exact_sum::ExactSum, real::Real},
-    plan_summary::PlanSummary,
-    semantics::{Centering, Scope, Semantics},
-    surrogate::Surrogate,
+    Centering, Column, ExactSum, PlanSummary, Real, Scope, Semantics, surrogate::Surrogate,
 };
 
 /// A share of the tokens: those that come first in an order.
@@ -35,7 +31,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    fn centering(self) -> Option<Centering> {
+    pub(crate) fn centering(self) -> Option<Centering> {
         match self {
             Self::Covariance(centering) | Self::Draw { centering, .. } => Some(centering),
             Self::Entropy => None,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     control::ControlError,
-    parameter::{ParameterError, Settings, check_not_negative, check_positive, settings},
+    parameter::{ParameterError, Settings, check_not_negative, settings},
 };
 
 /// The most one update changes the coefficient, relative to `samples / horizon`.

@@ -1,13 +1,12 @@
 //! BAPO: bounds of the clip that move until positive tokens weigh as much as negative ones.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
-    method::{policy_method::PolicyMethod, ppo_clip::DualClip},
-    parameter::{ParameterError, check, check_not_negative, check_positive, settings},
-    plan_summary::PlanSummary,
+    DualClip, ExactSum, ParameterError, PlanSummary, Real, Scored, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::policy_method::PolicyMethod,
+    parameter::{check, settings},
     surrogate::{clipped_at, limited, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
+    term::Visitor,
 };
 
 /// Most steps that a bound may take: a plan sums over the tokens once for each.

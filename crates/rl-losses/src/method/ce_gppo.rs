@@ -1,11 +1,9 @@
 //! CE-GPPO: clipped tokens keep a bounded gradient.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
+    Real, Scored, Term, Token, TokenLoss,
+    parameter::settings,
     surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -42,10 +40,4 @@ impl TokenLoss for CeGppo {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for CeGppo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

@@ -1,11 +1,9 @@
 //! CISPO: clip the weight, keep every token's gradient.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
+    Real, Scored, Term, Token, TokenLoss,
+    parameter::settings,
     surrogate::{limited, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -36,10 +34,4 @@ impl TokenLoss for Cispo {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for Cispo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

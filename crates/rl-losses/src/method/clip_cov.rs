@@ -2,7 +2,7 @@
 
 use crate::{
     method::{covariance_control::CovarianceBand, policy_method::PolicyMethod},
-    parameter::{ParameterError, check_fraction, check_not_negative, settings},
+    parameter::{ParameterError, check_fraction, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
     surrogate::{ClipRange, Dropping, Surrogate},

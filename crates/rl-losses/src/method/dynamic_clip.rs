@@ -1,11 +1,9 @@
 //! DCPO: clip bounds that depend on how likely the token was.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_above_one, check_not_negative, settings},
+    Real, Scored, Token, TokenLoss,
+    parameter::settings,
     surrogate::{clipped_at, limited, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -45,10 +43,4 @@ impl TokenLoss for DynamicClip {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for DynamicClip {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

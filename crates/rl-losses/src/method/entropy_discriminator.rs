@@ -3,14 +3,10 @@
 use std::iter::zip;
 
 use crate::{
-    batch::{Column, TokenBatch},
-    fast::{
-        exact_sum::{ExactSum, sums_of},
-        real::Real,
-    },
+    Column, ExactSum, PlanSummary, Real, TokenBatch,
+    fast::exact_sum::sums_of,
     method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
+    parameter::settings,
     surrogate::{Dropping, Surrogate},
     term::Visitor,
 };

@@ -1,11 +1,9 @@
 //! ERC: drop tokens whose entropy changed too much.
 
 use crate::{
-    batch::{Column, TokenBatch},
-    fast::real::Real,
+    Column, PlanSummary, Real, TokenBatch,
     method::policy_method::PolicyMethod,
-    parameter::{check_below, check_not_negative, settings},
-    plan_summary::PlanSummary,
+    parameter::{check_below, settings},
     surrogate::{Dropping, Surrogate},
     term::Visitor,
 };

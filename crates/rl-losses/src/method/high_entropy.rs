@@ -1,13 +1,12 @@
 //! The 80/20 rule: learn from the tokens of highest entropy only.
 
 use crate::{
-    fast::real::Real,
+    Real, Scope, Scored, Semantics, Token, TokenLoss,
     method::policy_method::PolicyMethod,
-    parameter::{check_fraction, check_not_negative, settings},
+    parameter::settings,
     selection::{Order, Selection},
-    semantics::{Scope, Semantics},
     surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
+    term::Visitor,
 };
 
 settings! {

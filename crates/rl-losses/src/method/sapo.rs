@@ -1,11 +1,7 @@
 //! SAPO: a smooth gate in place of the clip.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_positive, settings},
-    surrogate::limited_log_ratio,
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    Real, Scored, Term, Token, TokenLoss, parameter::settings, surrogate::limited_log_ratio,
 };
 
 settings! {
@@ -50,10 +46,4 @@ impl TokenLoss for Sapo {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for Sapo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

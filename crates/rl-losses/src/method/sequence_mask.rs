@@ -1,12 +1,10 @@
 //! Off-policy sequence masking: stale negative samples are left out.
 
 use crate::{
-    batch::{Column, TokenBatch},
+    Column, PlanSummary, Real, TokenBatch,
     column::sequence_ranges,
-    fast::real::Real,
     method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
+    parameter::settings,
     surrogate::{Dropping, Surrogate},
     term::Visitor,
 };

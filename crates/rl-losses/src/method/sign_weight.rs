@@ -1,11 +1,9 @@
 //! Positive and negative samples, weighed apart.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
+    Real, Scored, Token, TokenLoss,
+    parameter::settings,
     surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
 };
 
 settings! {
@@ -38,10 +36,4 @@ impl TokenLoss for SignWeight {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for SignWeight {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

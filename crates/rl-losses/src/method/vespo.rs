@@ -1,16 +1,12 @@
 //! VESPO: a smooth weight of the sequence's ratio.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{real::Real, spread::Spread},
-    method::{
-        per_sequence::{Sums, per_sequence},
-        policy_method::PolicyMethod,
-    },
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
+    PlanSummary, Real, Scored, Term, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
+    parameter::settings,
     surrogate::{LOG_RATIO_LIMIT, limited, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    term::Visitor,
 };
 
 /// Smallest ratio of a sequence; a smaller one counts as this.
@@ -67,7 +63,10 @@ impl PolicyMethod for Vespo {
 
     /// Log-ratio of each sequence, in nats, within the bounds.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        let bounded = |sums: Sums| sums.taken.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT);
-        per_sequence(batch, |log_ratio, _| limited(log_ratio), bounded)
+        per_sequence(
+            batch,
+            |log_ratio, _| limited(log_ratio),
+            |total, _, _| total.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT),
+        )
     }
 }
