@@ -2,9 +2,7 @@
 
 use entropy_core::TokenCentre;
 
-use crate::{
-    Centering, Column, ExactSum, PlanSummary, Real, Scope, Semantics, surrogate::Surrogate,
-};
+use crate::{Centering, Column, ExactSum, PlanSummary, Real, Scope, Semantics, Surrogate};
 
 /// A share of the tokens: those that come first in an order.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -2,10 +2,7 @@
 
 use super::columns::{Advantages, check_ends, check_tokens};
 use crate::{
-    AdvantageError, RolloutColumns,
-    column::sequence_ranges,
-    parameter::{Settings, settings},
-    whitened,
+    AdvantageError, RolloutColumns, Settings, column::sequence_ranges, settings, whitened,
 };
 
 settings! {

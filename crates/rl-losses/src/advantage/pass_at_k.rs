@@ -1,13 +1,10 @@
 //! Advantages for groups of attempts of which one has to be right.
 
 use super::{
-    columns::{AdvantageError, Advantages, check_groups},
+    columns::{Advantages, check_groups},
     group_relative::{DEVIATION_FLOOR, unbiased_deviation},
 };
-use crate::{
-    groups::groups,
-    parameter::{Settings, check, settings},
-};
+use crate::{AdvantageError, Settings, groups::groups, parameter::check, settings};
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.
 ///

@@ -3,13 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PpoClip, Scope, Semantics,
-    Treatment,
-    method::{kl_cov::Plain, policy_method::PolicyMethod, treatment::Treated},
-    parameter::{check_below, check_finite, settings},
+    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PolicyMethod, PpoClip, Scope,
+    Semantics, Surrogate, Treatment, Visitor,
+    method::{kl_cov::Plain, treatment::Treated},
+    parameter::{check_below, check_finite},
     selection::{Order, Selection},
-    surrogate::Surrogate,
-    term::Visitor,
+    settings,
 };
 
 /// Rule that selects tokens of high covariance.

@@ -3,12 +3,8 @@
 use std::iter::zip;
 
 use crate::{
-    Column, ExactSum, PlanSummary, Real, TokenBatch,
-    fast::exact_sum::sums_of,
-    method::policy_method::PolicyMethod,
-    parameter::settings,
-    surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    Column, Dropping, ExactSum, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
+    fast::exact_sum::sums_of, settings,
 };
 
 /// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.

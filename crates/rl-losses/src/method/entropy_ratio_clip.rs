@@ -1,11 +1,8 @@
 //! ERC: drop tokens whose entropy changed too much.
 
 use crate::{
-    Column, PlanSummary, Real, TokenBatch,
-    method::policy_method::PolicyMethod,
-    parameter::{check_below, settings},
-    surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    Column, Dropping, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
+    parameter::check_below, settings,
 };
 
 settings! {

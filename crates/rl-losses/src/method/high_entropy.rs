@@ -1,12 +1,10 @@
 //! The 80/20 rule: learn from the tokens of highest entropy only.
 
 use crate::{
-    Real, Scope, Scored, Semantics, Token, TokenLoss,
-    method::policy_method::PolicyMethod,
-    parameter::settings,
+    PolicyMethod, Real, Scope, Scored, Semantics, Surrogate, Token, TokenLoss, Visitor,
+    limited_log_ratio,
     selection::{Order, Selection},
-    surrogate::{Surrogate, limited_log_ratio},
-    term::Visitor,
+    settings,
 };
 
 settings! {

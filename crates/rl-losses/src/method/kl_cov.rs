@@ -1,12 +1,11 @@
 //! KL-Cov: penalise the move of the tokens of highest covariance.
 
 use crate::{
-    Anchor, Centering, KlEstimator, ParameterError, Penalty, Real, Scope, Scored, Semantics, Term,
-    Token, TokenLoss, Treatment,
-    method::{policy_method::PolicyMethod, treatment::Treated},
-    parameter::{Settings, settings},
+    Anchor, Centering, KlEstimator, ParameterError, Penalty, PolicyMethod, Real, Scope, Scored,
+    Semantics, Settings, Term, Token, TokenLoss, Treatment, Visitor,
+    method::treatment::Treated,
     selection::{Order, Selection},
-    term::Visitor,
+    settings,
 };
 
 settings! {

@@ -5,11 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
-    method::policy_method::PolicyMethod,
-    parameter::{ParameterError, check, settings},
-    semantics::Semantics,
-    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
-    term::Visitor,
+    ClipRange, ParameterError, PolicyMethod, Semantics, Surrogate, Visitor, parameter::check,
+    settings, surrogate::LOG_RATIO_LIMIT,
 };
 
 /// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.

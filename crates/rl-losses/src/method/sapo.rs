@@ -1,8 +1,6 @@
 //! SAPO: a smooth gate in place of the clip.
 
-use crate::{
-    Real, Scored, Term, Token, TokenLoss, parameter::settings, surrogate::limited_log_ratio,
-};
+use crate::{Real, Scored, Term, Token, TokenLoss, limited_log_ratio, settings};
 
 settings! {
     /// `-g(r) A` with the gate `g(r) = 4/τ · σ(τ (r - 1))`, its own temperature for each sign of the

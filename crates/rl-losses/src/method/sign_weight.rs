@@ -1,10 +1,6 @@
 //! Positive and negative samples, weighed apart.
 
-use crate::{
-    Real, Scored, Token, TokenLoss,
-    parameter::settings,
-    surrogate::{Surrogate, limited_log_ratio},
-};
+use crate::{Real, Scored, Surrogate, Token, TokenLoss, limited_log_ratio, settings};
 
 settings! {
     /// The clipped surrogate times a factor by the sign of the advantage: negative samples alone (NSR)

@@ -2,9 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Column, KlEstimator, Real, Scored, Sources, Term, Token, TokenLoss, parameter::settings,
-};
+use crate::{Column, KlEstimator, Real, Scored, Sources, Term, Token, TokenLoss, settings};
 
 /// Policy whose log-probability a penalty pulls to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

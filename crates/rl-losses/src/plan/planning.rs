@@ -3,14 +3,13 @@
 use rand::Rng;
 
 use crate::{
-    Aggregation, Candidates, ParameterError, PlanError, PlanSummary, PolicyLoss, Real, Scope,
-    Share, StepPlan, TokenBatch,
+    Aggregation, Candidates, ParameterError, PlanError, PlanSummary, PolicyLoss, PolicyMethod,
+    Real, Scope, Settings, Share, StepPlan, TokenBatch,
     fast::{
         candidates::Best,
         scan::{self, Run},
     },
-    method::PolicyMethod,
-    parameter::{Settings, check_fraction},
+    parameter::check_fraction,
     plan::share::Bucket,
     selection::Selection,
 };

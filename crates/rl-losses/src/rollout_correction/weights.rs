@@ -1,10 +1,9 @@
 //! Importance weights of a rollout correction.
 
-use super::{settings::RolloutCorrection, sums::CorrectionSums};
 use crate::{
-    column::{ColumnError, check_columns, check_sequences, sequence_ranges},
-    parameter::Settings,
-    surrogate::limited,
+    ColumnError, CorrectionSums, RolloutCorrection, Settings,
+    column::{check_columns, check_sequences, sequence_ranges},
+    limited,
 };
 
 /// A mean weight at or below this is not divided by, as in verl.
