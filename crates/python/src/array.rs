@@ -43,15 +43,6 @@ impl Array {
 /// A new array of float64, or an error.
 pub(crate) type Floats<'py> = PyResult<Bound<'py, PyArrayDyn<f64>>>;
 
-/// An array of numpy, as a field of a class.
-pub(crate) fn numpy_field<T: Element>(
-    py: Python<'_>,
-    values: Vec<T>,
-    shape: &[usize],
-) -> PyResult<Py<PyArrayDyn<T>>> {
-    Ok(numpy_array(py, values, shape)?.unbind())
-}
-
 /// An array of numpy.
 pub(crate) fn numpy_array<'py, T: Element>(
     py: Python<'py>,

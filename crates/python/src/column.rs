@@ -100,22 +100,17 @@ impl<'py> Values<'py> {
         }
         let tensor = is_tensor(object)?.then(|| object.clone());
         let array = to_numpy(object)?;
-        if let Ok(array) = array.cast::<PyUntypedArray>()
-            && !array.is_aligned()
-        {
+        let Ok(untyped) = array.cast::<PyUntypedArray>() else { return Err(unfit(object)) };
+        if !untyped.is_aligned() {
             return Err(PyTypeError::new_err("the array is not aligned, expected a copy of it"));
         }
+        let shape = untyped.shape().to_vec();
         let numbers = if let Ok(array) = array.cast::<PyArrayDyn<f64>>() {
             Numbers::Double(array.clone().try_readonly()?)
         } else if let Ok(array) = array.cast::<PyArrayDyn<f32>>() {
             Numbers::Single(array.clone().try_readonly()?)
         } else {
             return Err(unfit(object));
-        };
-        let shape = match &numbers {
-            Numbers::Single(array) => array.shape().to_vec(),
-            Numbers::Double(array) => array.shape().to_vec(),
-            Numbers::Sequence(numbers) => vec![numbers.len()],
         };
         if !(1..=2).contains(&shape.len()) {
             return Err(unfit(object));
@@ -125,40 +120,29 @@ impl<'py> Values<'py> {
 }
 
 /// Trained tokens, true where a token is one.
-pub(crate) struct Mask<'py> {
-    array: PyReadonlyArrayDyn<'py, bool>,
-}
-
-impl Mask<'_> {
+pub(crate) struct Mask {
     /// Sizes of the dimensions.
-    pub(crate) fn shape(&self) -> &[usize] {
-        self.array.shape()
-    }
-
+    pub(crate) shape: Vec<usize>,
     /// The marks, row by row.
-    pub(crate) fn marks(&self) -> Cow<'_, [bool]> {
-        in_rows(&self.array)
-    }
+    pub(crate) marks: Vec<bool>,
 }
 
-impl<'py> FromPyObject<'_, 'py> for Mask<'py> {
+impl FromPyObject<'_, '_> for Mask {
     type Error = PyErr;
 
-    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        Self::of(&object).map_err(|error| {
+    fn extract(object: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
+        let mask = || -> PyResult<Self> {
+            let numpy = object.py().import("numpy")?;
+            let array = numpy.call_method1("asarray", (to_numpy(&object)?,))?;
+            let array = array.call_method1("astype", ("bool",))?;
+            let array = array.cast_into::<PyArrayDyn<bool>>().map_err(|_| unfit(&object))?;
+            let array = array.try_readonly()?;
+            Ok(Self { shape: array.shape().to_vec(), marks: in_rows(&array).into_owned() })
+        };
+        mask().map_err(|error| {
             let problem = error.value(object.py()).to_string();
             PyTypeError::new_err(format!("`response_mask`: {problem}"))
         })
-    }
-}
-
-impl<'py> Mask<'py> {
-    fn of(object: &Bound<'py, PyAny>) -> PyResult<Self> {
-        let numpy = object.py().import("numpy")?;
-        let array = numpy.call_method1("asarray", (to_numpy(object)?,))?;
-        let array = array.call_method1("astype", ("bool",))?;
-        let array = array.cast_into::<PyArrayDyn<bool>>().map_err(|_| unfit(object))?;
-        Ok(Self { array: array.try_readonly()? })
     }
 }
 

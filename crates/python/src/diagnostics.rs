@@ -67,9 +67,9 @@ pub(crate) fn token_covariances<'py>(
     log_prob: Column<'py>,
     advantage: Column<'py>,
     entropy: Option<Column<'py>>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
     trained.result(py, tokens.covariances())
 }
@@ -126,9 +126,9 @@ pub(crate) fn covariance_summary<'py>(
     log_prob: Column<'py>,
     advantage: Column<'py>,
     entropy: Option<Column<'py>>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<CovarianceSummary> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
     let entropy_core::CovarianceSummary { tokens, mean, top_means, quantiles } =
         entropy_core::CovarianceSummary::of(&tokens.covariances());
@@ -155,12 +155,6 @@ record! {
     }
 }
 
-impl From<entropy_core::Quadrant> for Quadrant {
-    fn from(quadrant: entropy_core::Quadrant) -> Self {
-        Self { tokens: quadrant.tokens, covariance: quadrant.covariance }
-    }
-}
-
 record! {
     /// Tokens by the sign of their advantage and by their probability relative to the average.
     ///
@@ -182,19 +176,21 @@ pub(crate) fn quadrants<'py>(
     log_prob: Column<'py>,
     advantage: Column<'py>,
     entropy: Option<Column<'py>>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<Quadrants> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
     let entropy = tokens.entropy.as_deref();
     let quadrants = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, entropy);
-    let quadrants = quadrants.map_err(value_error)?;
+    let entropy_core::Quadrants { up_likely, up_unlikely, down_likely, down_unlikely, still } =
+        quadrants.map_err(value_error)?;
+    let quadrant = |entropy_core::Quadrant { tokens, covariance }| Quadrant { tokens, covariance };
     Ok(Quadrants {
-        up_likely: quadrants.up_likely.into(),
-        up_unlikely: quadrants.up_unlikely.into(),
-        down_likely: quadrants.down_likely.into(),
-        down_unlikely: quadrants.down_unlikely.into(),
-        still: quadrants.still.into(),
+        up_likely: quadrant(up_likely),
+        up_unlikely: quadrant(up_unlikely),
+        down_likely: quadrant(down_likely),
+        down_unlikely: quadrant(down_unlikely),
+        still: quadrant(still),
     })
 }
 
@@ -231,14 +227,21 @@ pub(crate) fn predicted_entropy_change<'py>(
     eta: f64,
     entropy: Option<Column<'py>>,
     mean_score: Option<Column<'py>>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<EntropyChange> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
     let mean_score = mean_score.as_ref().map(|scores| trained.doubles("mean_score", scores));
     let mean_score = mean_score.transpose()?;
-    let sums = sums(&tokens, mean_score.as_deref())?;
     let known = tokens.entropy.is_some();
+    let columns = EntropyChangeColumns {
+        log_prob: &tokens.log_prob,
+        advantage: &tokens.advantage,
+        // Without it, the state-centred sums are meaningless, and not read.
+        entropy: tokens.entropy.as_deref().unwrap_or(&tokens.log_prob),
+        mean_score: mean_score.as_deref(),
+    };
+    let sums = EntropyChangeSums::of(columns).map_err(value_error)?;
     let (vanilla, natural) = (UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient);
     Ok(EntropyChange {
         policy_gradient_batch: sums.batch_centred(vanilla, eta),
@@ -246,17 +249,6 @@ pub(crate) fn predicted_entropy_change<'py>(
         policy_gradient_state: known.then(|| sums.state_centred(vanilla, eta)),
         natural_policy_gradient_state: known.then(|| sums.state_centred(natural, eta)),
     })
-}
-
-/// Sums for the predictions; without entropy, the state-centred ones are meaningless.
-fn sums(tokens: &Tokens<'_>, mean_score: Option<&[f64]>) -> PyResult<EntropyChangeSums> {
-    let columns = EntropyChangeColumns {
-        log_prob: &tokens.log_prob,
-        advantage: &tokens.advantage,
-        entropy: tokens.entropy.as_deref().unwrap_or(&tokens.log_prob),
-        mean_score,
-    };
-    EntropyChangeSums::of(columns).map_err(value_error)
 }
 
 record! {

@@ -41,9 +41,9 @@ record! {
 pub(crate) fn divergence<'py>(
     log_prob: Column<'py>,
     old_log_prob: Column<'py>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<Divergence> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let log_prob = trained.doubles("log_prob", &log_prob)?;
     let old_log_prob = trained.doubles("old_log_prob", &old_log_prob)?;
     let sums = DivergenceSums::of(&log_prob, &old_log_prob).map_err(value_error)?;
@@ -85,7 +85,7 @@ pub(crate) fn clip_fractions<'py>(
     log_prob: Column<'py>,
     old_log_prob: Column<'py>,
     advantage: Column<'py>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
     clip_ratio_low: f64,
     clip_ratio_high: f64,
     clip_ratio_c: Option<f64>,
@@ -93,7 +93,7 @@ pub(crate) fn clip_fractions<'py>(
     let clip = ClipRange::new(clip_ratio_low, clip_ratio_high).map_err(value_error)?;
     let dual_clip = clip_ratio_c.map_or(Ok(DualClip::OFF), DualClip::at).map_err(value_error)?;
     let loss = PolicyLoss::PpoClip(PpoClip::new(clip, dual_clip));
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let log_prob = &*trained.doubles("log_prob", &log_prob)?;
     let old_log_prob = &*trained.doubles("old_log_prob", &old_log_prob)?;
     let advantage = &*trained.doubles("advantage", &advantage)?;

@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 
 use crate::column::Column;
 use crate::error::value_error;
-use crate::repr::shown;
+use crate::repr::{attributes, repr};
 
 /// Default coverage of intervals.
 const CONFIDENCE: f64 = 0.95;
@@ -32,63 +32,19 @@ const CONFIDENCE: f64 = 0.95;
 #[derive(PartialEq)]
 pub(crate) struct Law(PerformanceLaw);
 
-#[pymethods]
-impl Law {
-    #[getter]
-    fn a(&self) -> f64 {
-        self.0.a
-    }
-
-    #[getter]
-    fn b(&self) -> f64 {
-        self.0.b
-    }
-
-    #[getter]
-    fn ceiling(&self) -> f64 {
-        self.0.ceiling()
-    }
-
-    #[getter]
-    fn points(&self) -> usize {
-        self.0.points
-    }
-
-    #[getter]
-    fn rmse(&self) -> f64 {
-        self.0.rmse
-    }
-
-    #[getter]
-    fn r_squared(&self) -> Option<f64> {
-        self.0.r_squared
-    }
-
-    #[getter]
-    fn linear_r_squared(&self) -> Option<f64> {
-        self.0.linear_r_squared
-    }
-
-    #[getter]
-    fn linear_rmse(&self) -> f64 {
-        self.0.linear_rmse
-    }
-
-    #[getter]
-    fn aic_over_linear(&self) -> Option<f64> {
-        self.0.aic_over_linear()
-    }
-
-    #[getter]
-    fn standard_error_a(&self) -> Option<f64> {
-        self.0.standard_error_a
-    }
-
-    #[getter]
-    fn standard_error_b(&self) -> Option<f64> {
-        self.0.standard_error_b
-    }
-
+attributes! { Law, self: {
+    a: f64 = self.0.a;
+    b: f64 = self.0.b;
+    ceiling: f64 = self.0.ceiling();
+    points: usize = self.0.points;
+    rmse: f64 = self.0.rmse;
+    r_squared: Option<f64> = self.0.r_squared;
+    linear_r_squared: Option<f64> = self.0.linear_r_squared;
+    linear_rmse: f64 = self.0.linear_rmse;
+    aic_over_linear: Option<f64> = self.0.aic_over_linear();
+    standard_error_a: Option<f64> = self.0.standard_error_a;
+    standard_error_b: Option<f64> = self.0.standard_error_b;
+}
     /// Predict the reward at an entropy, in nats.
     fn predict(&self, entropy: f64) -> f64 {
         self.0.predict(entropy)
@@ -160,26 +116,30 @@ pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> 
 /// bias: final_error over gain_left.
 /// final_interval: prediction interval (low, high) of the last point; None for two fitted points.
 /// covered: fraction of the rest inside their prediction intervals; None for two fitted points.
-#[pyclass(frozen, get_all, module = "entropy_rl")]
-pub(crate) struct Forecast {
-    law: Py<Law>,
-    fitted: usize,
-    rmse_rest: f64,
-    linear_rmse_rest: f64,
-    persistence_rmse_rest: f64,
-    skill_over_line: f64,
-    skill_over_persistence: f64,
-    gain_left: f64,
-    final_error: f64,
-    bias: f64,
-    final_interval: Option<(f64, f64)>,
-    covered: Option<f64>,
-}
+#[pyclass(frozen, module = "entropy_rl")]
+pub(crate) struct Forecast(entropy_core::Forecast);
 
-shown!(
-    Forecast: law, fitted, rmse_rest, linear_rmse_rest, persistence_rmse_rest,
-    gain_left, final_error, final_interval, covered
-);
+attributes! { Forecast, self: {
+    law: Law = Law(self.0.law.clone());
+    fitted: usize = self.0.fitted;
+    rmse_rest: f64 = self.0.rmse_rest;
+    linear_rmse_rest: f64 = self.0.linear_rmse_rest;
+    persistence_rmse_rest: f64 = self.0.persistence_rmse_rest;
+    skill_over_line: f64 = self.0.skill_over_line();
+    skill_over_persistence: f64 = self.0.skill_over_persistence();
+    gain_left: f64 = self.0.gain_left;
+    final_error: f64 = self.0.final_error;
+    bias: f64 = self.0.bias();
+    final_interval: Option<(f64, f64)> = self.0.final_interval.map(pair);
+    covered: Option<f64> = self.0.covered;
+}
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &[
+            "law", "fitted", "rmse_rest", "linear_rmse_rest", "persistence_rmse_rest",
+            "gain_left", "final_error", "final_interval", "covered",
+        ])
+    }
+}
 
 /// Fit the law to the first share of a run's points, in training order, and forecast the rest.
 ///
@@ -189,7 +149,6 @@ shown!(
 #[pyfunction]
 #[pyo3(signature = (entropy, reward, *, share, confidence=CONFIDENCE))]
 pub(crate) fn forecast(
-    py: Python<'_>,
     entropy: Column<'_>,
     reward: Column<'_>,
     share: f64,
@@ -197,21 +156,5 @@ pub(crate) fn forecast(
 ) -> PyResult<Forecast> {
     let (entropy, reward) = (entropy.points("entropy")?, reward.points("reward")?);
     let forecast = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
-    let forecast = forecast.map_err(value_error)?;
-    let (skill_over_line, skill_over_persistence, bias) =
-        (forecast.skill_over_line(), forecast.skill_over_persistence(), forecast.bias());
-    Ok(Forecast {
-        law: Py::new(py, Law(forecast.law))?,
-        fitted: forecast.fitted,
-        rmse_rest: forecast.rmse_rest,
-        linear_rmse_rest: forecast.linear_rmse_rest,
-        persistence_rmse_rest: forecast.persistence_rmse_rest,
-        skill_over_line,
-        skill_over_persistence,
-        gain_left: forecast.gain_left,
-        final_error: forecast.final_error,
-        bias,
-        final_interval: forecast.final_interval.map(pair),
-        covered: forecast.covered,
-    })
+    forecast.map(Forecast).map_err(value_error)
 }

@@ -14,7 +14,7 @@ use crate::batch::{Columns, Flat, Precise};
 use crate::column::{Column, Mask};
 use crate::error::value_error;
 use crate::repr::{repr, shown};
-use crate::settings::{json_of, loss, parsed, published_aggregation};
+use crate::settings::{json_of, loss, parsed};
 use crate::trained::Trained;
 
 /// Relative difference of advantages that is only rounding of a gradient, even in single precision.
@@ -106,7 +106,7 @@ pub(crate) fn plan<'py>(
     log_prob: Column<'py>,
     old_log_prob: Column<'py>,
     advantage: Column<'py>,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
     entropy: Option<Column<'py>>,
     old_entropy: Option<Column<'py>>,
     reference_log_prob: Option<Column<'py>>,
@@ -119,54 +119,23 @@ pub(crate) fn plan<'py>(
     let loss = loss(policy_loss, settings.as_ref())?;
     let aggregation = match aggregation {
         Some(rule) => parsed("aggregation", json_of(&rule)?)?,
-        None => published_aggregation(&loss),
+        None => rl_losses::method(loss.name())
+            .map_or_else(Aggregation::default, |method| method.aggregation),
     };
     let draws = loss.draw_seed(&mut ChaCha8Rng::seed_from_u64(0)) != 0;
     if draws && seed.is_none() {
         let problem = format!("`{policy_loss}` draws tokens and needs `seed`, another each update");
         return Err(value_error(problem));
     }
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let columns = Columns {
-        log_prob: &log_prob,
-        old_log_prob: &old_log_prob,
-        advantage: &advantage,
+        required: [&log_prob, &old_log_prob, &advantage],
         optional: [&entropy, &old_entropy, &reference_log_prob, &rollout_log_prob]
             .map(Option::as_ref),
     };
-    let step = Step {
-        loss,
-        aggregation,
-        row_lengths: trained.row_lengths(),
-        micro_batches,
-        seed: seed.unwrap_or(0),
-    };
-    match columns.precise(&trained)? {
-        Precise::Single(flat) => step.plan(&flat),
-        Precise::Double(flat) => step.plan(&flat),
-    }
-}
-
-/// Arguments of a plan besides the columns.
-struct Step {
-    loss: PolicyLoss,
-    aggregation: Aggregation,
-    row_lengths: Vec<usize>,
-    micro_batches: Option<Vec<usize>>,
-    seed: u64,
-}
-
-impl Step {
-    fn plan<R: Real>(self, flat: &Flat<'_, R>) -> PyResult<StepPlan> {
-        let Self { loss, aggregation, row_lengths, micro_batches, seed } = self;
-        let mut batch = flat.batch(&row_lengths).map_err(value_error)?;
-        if let Some(rows) = &micro_batches {
-            batch = batch.with_micro_batches(rows).map_err(value_error)?;
-        }
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let plan = loss.plan(&batch, &aggregation, &mut rng).map_err(value_error)?;
-        Ok(StepPlan { loss, plan, row_lengths })
-    }
+    let (micro_batches, seed) = (micro_batches.as_deref(), seed.unwrap_or(0));
+    let plan = columns.plan(&trained, &loss, &aggregation, micro_batches, seed)?;
+    Ok(StepPlan { loss, plan, row_lengths: trained.row_lengths() })
 }
 
 #[pymethods]
@@ -207,17 +176,15 @@ impl StepPlan {
         old_log_prob: Column<'py>,
         advantage: Column<'py>,
         rows: Option<Vec<usize>>,
-        response_mask: Option<Mask<'py>>,
+        response_mask: Option<Mask>,
         entropy: Option<Column<'py>>,
         old_entropy: Option<Column<'py>>,
         reference_log_prob: Option<Column<'py>>,
         rollout_log_prob: Option<Column<'py>>,
     ) -> PyResult<Evaluation> {
-        let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+        let trained = Trained::new("log_prob", &log_prob, response_mask)?;
         let columns = Columns {
-            log_prob: &log_prob,
-            old_log_prob: &old_log_prob,
-            advantage: &advantage,
+            required: [&log_prob, &old_log_prob, &advantage],
             optional: [&entropy, &old_entropy, &reference_log_prob, &rollout_log_prob]
                 .map(Option::as_ref),
         };
@@ -285,7 +252,11 @@ impl StepPlan {
         runs: &[Range<usize>],
         batch: &TokenBatch<'_, R>,
     ) -> PyResult<(f64, Vec<R>, LossSums)> {
-        self.check_columns(batch)?;
+        let needed = self.loss.requirements();
+        if let Some(column) = needed.into_iter().find(|&column| batch.column(column).is_none()) {
+            let method = self.loss.name();
+            return Err(value_error(format!("`{method}` needs the column `{column}`")));
+        }
         let (mut value, mut sums) = (0.0, LossSums::default());
         let mut gradient = vec![R::default(); batch.len()];
         let mut start = 0;
@@ -326,15 +297,5 @@ impl StepPlan {
             }
         }
         Ok(runs)
-    }
-
-    fn check_columns<R: Real>(&self, batch: &TokenBatch<'_, R>) -> PyResult<()> {
-        let missing = self.loss.requirements().into_iter().find(|&c| batch.column(c).is_none());
-        match missing {
-            Some(column) => {
-                Err(value_error(format!("`{}` needs the column `{column}`", self.loss.name())))
-            }
-            None => Ok(()),
-        }
     }
 }

@@ -27,7 +27,24 @@ macro_rules! shown {
         }
     };
 }
-pub(crate) use {record, shown};
+
+/// Declares the attributes of a class of Python, each computed when it is read, and the class's further methods.
+macro_rules! attributes {
+    ($name:ident, $this:ident: { $($field:ident: $kind:ty = $value:expr;)+ } $($methods:tt)*) => {
+        #[pyo3::pymethods]
+        impl $name {
+            $(
+                #[getter]
+                fn $field(&$this) -> $kind {
+                    $value
+                }
+            )+
+
+            $($methods)*
+        }
+    };
+}
+pub(crate) use {attributes, record, shown};
 
 /// `Name(field=value, …)`, each value as Python spells it.
 pub(crate) fn repr(object: &Bound<'_, PyAny>, fields: &[&str]) -> PyResult<String> {

@@ -1,18 +1,16 @@
 //! Masks of the tokens that a method selects, computed by `PolicyLoss::plan`.
 
 use pyo3::prelude::*;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
 use rl_losses::{
     Aggregation, Centering, ClipCov, ClipRange, CovarianceBand, HighEntropy, KlCov, PolicyLoss,
-    Real, Scope, Semantics,
+    Scope, Semantics,
 };
-use serde::de::value::Error;
-use serde::de::{Deserialize, IntoDeserializer};
+use serde_json::json;
 
-use crate::batch::{Columns, Flat, Precise};
+use crate::batch::Columns;
 use crate::column::{Column, Mask};
 use crate::error::value_error;
+use crate::settings::parsed;
 use crate::trained::Trained;
 
 /// Mark the tokens that Clip-Cov drops, bool [tokens].
@@ -54,19 +52,17 @@ pub(crate) fn clip_cov_mask<'py>(
     centering: &str,
     entropy: Option<Column<'py>>,
     semantics: &str,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let band = CovarianceBand::new(covariance_low, covariance_high).map_err(value_error)?;
     let clip = ClipRange::new(clip_ratio_low, clip_ratio_high).map_err(value_error)?;
     let loss = ClipCov::new(fraction, band, clip).map_err(value_error)?;
-    let centering: Centering = variant("centering", centering)?;
-    let semantics: Semantics = variant("semantics", semantics)?;
+    let centering: Centering = parsed("centering", json!(centering))?;
+    let semantics: Semantics = parsed("semantics", json!(semantics))?;
     let loss = PolicyLoss::ClipCov(loss.with(centering, Scope::MiniBatch, semantics));
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let columns = Columns {
-        log_prob: &log_prob,
-        old_log_prob: &old_log_prob,
-        advantage: &advantage,
+        required: [&log_prob, &old_log_prob, &advantage],
         optional: [entropy.as_ref(), None, None, None],
     };
     mask(py, &loss, &trained, &columns, seed)
@@ -96,18 +92,16 @@ pub(crate) fn kl_cov_mask<'py>(
     centering: &str,
     entropy: Option<Column<'py>>,
     semantics: &str,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let loss = KlCov::new(fraction, KlCov::DEFAULT.coefficient).map_err(value_error)?;
-    let centering: Centering = variant("centering", centering)?;
-    let semantics: Semantics = variant("semantics", semantics)?;
+    let centering: Centering = parsed("centering", json!(centering))?;
+    let semantics: Semantics = parsed("semantics", json!(semantics))?;
     let loss = PolicyLoss::KlCov(loss.with(centering, Scope::MiniBatch, semantics));
     // The policy before the step plays no part in the selection.
-    let trained = Trained::new("log_prob", &log_prob, response_mask.as_ref())?;
+    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
     let columns = Columns {
-        log_prob: &log_prob,
-        old_log_prob: &log_prob,
-        advantage: &advantage,
+        required: [&log_prob, &log_prob, &advantage],
         optional: [entropy.as_ref(), None, None, None],
     };
     mask(py, &loss, &trained, &columns, 0)
@@ -126,25 +120,17 @@ pub(crate) fn high_entropy_mask<'py>(
     py: Python<'py>,
     entropy: Column<'py>,
     fraction: f64,
-    response_mask: Option<Mask<'py>>,
+    response_mask: Option<Mask>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let loss = PolicyLoss::HighEntropy(HighEntropy { fraction, ..HighEntropy::default() });
     // The loss ranks tokens by entropy only.
     let unused = Column::zeros_like(entropy.named("entropy")?);
-    let trained = Trained::new("entropy", &entropy, response_mask.as_ref())?;
+    let trained = Trained::new("entropy", &entropy, response_mask)?;
     let columns = Columns {
-        log_prob: &unused,
-        old_log_prob: &unused,
-        advantage: &unused,
+        required: [&unused, &unused, &unused],
         optional: [Some(&entropy), None, None, None],
     };
     mask(py, &loss, &trained, &columns, 0)
-}
-
-/// Parses a variant by its name in configurations.
-fn variant<'a, T: Deserialize<'a>>(argument: &str, name: &'a str) -> PyResult<T> {
-    T::deserialize(name.into_deserializer())
-        .map_err(|error: Error| value_error(format!("`{argument}`: {error}")))
 }
 
 /// The plan's selection, in the shape of the columns.
@@ -155,22 +141,6 @@ fn mask<'py>(
     columns: &Columns<'_, 'py>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let selected = match columns.precise(trained)? {
-        Precise::Single(flat) => select(loss, trained, &flat, seed),
-        Precise::Double(flat) => select(loss, trained, &flat, seed),
-    };
-    trained.result(py, selected?)
-}
-
-fn select<R: Real>(
-    loss: &PolicyLoss,
-    trained: &Trained<'_>,
-    flat: &Flat<'_, R>,
-    seed: u64,
-) -> PyResult<Vec<bool>> {
-    let row_lengths = trained.row_lengths();
-    let batch = flat.batch(&row_lengths).map_err(value_error)?;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let plan = loss.plan(&batch, &Aggregation::TokenMean, &mut rng).map_err(value_error)?;
-    Ok(plan.selected())
+    let plan = columns.plan(trained, loss, &Aggregation::TokenMean, None, seed)?;
+    trained.result(py, plan.selected())
 }

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use rl_losses::{Aggregation, PolicyLoss};
+use rl_losses::PolicyLoss;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -21,11 +21,6 @@ pub(crate) fn loss(name: &str, settings: Option<&Bound<'_, PyDict>>) -> PyResult
         published.extend(settings);
     }
     parsed("policy_loss", table)
-}
-
-/// The aggregation that the method was published with.
-pub(crate) fn published_aggregation(loss: &PolicyLoss) -> Aggregation {
-    rl_losses::method(loss.name()).map_or_else(Aggregation::default, |method| method.aggregation)
 }
 
 /// A value of Python as it would stand in a configuration.

@@ -10,7 +10,7 @@ use rl_losses::{Column, CustomLoss, LossOutput, LossSums, TokenBatch};
 use serde::de::DeserializeOwned;
 use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer, prompt_information};
 
-use crate::array::{Array, Floats, numpy_array, numpy_field};
+use crate::array::{Array, Floats, numpy_array};
 use crate::environment::{Environment, described, sizes};
 use crate::error::value_error;
 use crate::repr::{record, shown};
@@ -39,11 +39,12 @@ impl Curve {
         type Point = softmax_sim::training::CurvePoint;
         let points = [curve.points.len()];
         let column = |value: fn(&Point) -> f64| {
-            numpy_field(py, curve.points.iter().map(value).collect(), &points)
+            let values = curve.points.iter().map(value).collect();
+            numpy_array(py, values, &points).map(Bound::unbind)
         };
         let rollouts = curve.points.iter().map(|point| signed(point.rollouts)).collect();
         Ok(Self {
-            rollouts: numpy_field(py, rollouts, &points)?,
+            rollouts: numpy_array(py, rollouts, &points)?.unbind(),
             entropy: column(|point| point.entropy)?,
             reward: column(|point| point.reward)?,
             cool_reward: column(|point| point.cool_reward)?,
@@ -220,13 +221,16 @@ impl Simulation {
         let prompts = rollout.prompts.len();
         let positions = self.trainer.environment().training().shape().positions;
         let tokens = [prompts, self.group_size, positions];
-        let numbers = |values: &[f64], shape: &[usize]| numpy_field(py, values.to_vec(), shape);
+        let numbers = |values: &[f64], shape: &[usize]| {
+            numpy_array(py, values.to_vec(), shape).map(Bound::unbind)
+        };
         let indices = rollout.prompts.iter().map(|&prompt| signed(prompt)).collect();
         let places = |values: &[u32]| {
-            numpy_field(py, values.iter().map(|&value| i64::from(value)).collect(), &tokens)
+            let values = values.iter().map(|&value| i64::from(value)).collect();
+            numpy_array(py, values, &tokens).map(Bound::unbind)
         };
         Ok(Rollout {
-            prompts: numpy_field(py, indices, &[prompts])?,
+            prompts: numpy_array(py, indices, &[prompts])?.unbind(),
             actions: places(&rollout.actions)?,
             states: places(&rollout.states)?,
             old_log_prob: numbers(&rollout.old_log_prob, &tokens)?,
@@ -324,7 +328,7 @@ fn numbers_or_zeros(
 fn custom_loss(loss: Py<PyAny>, positions: usize, raised: Raised) -> CustomLoss {
     let gradient = move |py: Python<'_>, batch: &TokenBatch<'_>| -> PyResult<Vec<f64>> {
         let shape = [batch.len() / positions, positions];
-        let column = |values: &[f64]| numpy_field(py, values.to_vec(), &shape);
+        let column = |values: &[f64]| numpy_array(py, values.to_vec(), &shape).map(Bound::unbind);
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         let tokens = MiniBatch {
             log_prob: column(batch.log_prob())?,

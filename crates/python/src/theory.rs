@@ -6,7 +6,7 @@ use softmax_sim::Settings;
 
 use crate::array::{Array, Floats, numpy_array};
 use crate::error::value_error;
-use crate::repr::shown;
+use crate::repr::{attributes, repr};
 
 /// Softmax policies of independent states.
 ///
@@ -164,20 +164,24 @@ impl SoftmaxPolicy {
 /// worst, allowed: largest value measured, and largest that passes.
 /// estimate, interval: mean over the cases with its 0.95 interval, where the check measures a quantity itself.
 /// passed: true if the worst is allowed.
-#[pyclass(frozen, get_all, eq, module = "entropy_rl")]
+#[pyclass(frozen, eq, module = "entropy_rl")]
 #[derive(PartialEq)]
-pub(crate) struct TheoryCheck {
-    statement: String,
-    check: String,
-    cases: usize,
-    worst: f64,
-    allowed: f64,
-    estimate: Option<f64>,
-    interval: Option<(f64, f64)>,
-    passed: bool,
-}
+pub(crate) struct TheoryCheck(softmax_sim::Row);
 
-shown!(TheoryCheck: statement, check, cases, worst, allowed, passed);
+attributes! { TheoryCheck, self: {
+    statement: &str = &self.0.statement;
+    check: &str = &self.0.check;
+    cases: usize = self.0.cases;
+    worst: f64 = self.0.worst;
+    allowed: f64 = self.0.allowed;
+    estimate: Option<f64> = self.0.estimate;
+    interval: Option<(f64, f64)> = self.0.interval.map(|[low, high]| (low, high));
+    passed: bool = self.0.passed;
+}
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &["statement", "check", "cases", "worst", "allowed", "passed"])
+    }
+}
 
 /// Check every statement of the theory numerically, as `softmax-sim verify` does.
 ///
@@ -200,15 +204,5 @@ pub(crate) fn check_theory(
     }
     let settings = Settings { seed, policies, cases };
     let report = py.detach(|| softmax_sim::verify(&settings));
-    let check = |row: softmax_sim::Row| TheoryCheck {
-        statement: row.statement,
-        check: row.check,
-        cases: row.cases,
-        worst: row.worst,
-        allowed: row.allowed,
-        estimate: row.estimate,
-        interval: row.interval.map(|[low, high]| (low, high)),
-        passed: row.passed,
-    };
-    Ok(report.rows.into_iter().map(check).collect())
+    Ok(report.rows.into_iter().map(TheoryCheck).collect())
 }

@@ -17,28 +17,24 @@ pub(crate) struct Trained<'py> {
 
 impl<'py> Trained<'py> {
     /// Takes the shape of the first column; `[batch, length]` needs a mask of that shape.
-    pub(crate) fn new(
-        name: &str,
-        first: &Column<'py>,
-        response_mask: Option<&Mask<'py>>,
-    ) -> PyResult<Self> {
+    pub(crate) fn new(name: &str, first: &Column<'py>, mask: Option<Mask>) -> PyResult<Self> {
         let first = first.named(name)?;
         let shape = first.shape.clone();
-        match response_mask {
+        match &mask {
             None if shape.len() > 1 => {
                 return Err(value_error(format!(
                     "`{name}` has shape {shape:?}, which needs `response_mask` of that shape"
                 )));
             }
-            Some(mask) if mask.shape() != shape => {
-                let mask = mask.shape();
+            Some(mask) if mask.shape != shape => {
                 return Err(value_error(format!(
-                    "`response_mask` has shape {mask:?}, `{name}` has {shape:?}"
+                    "`response_mask` has shape {:?}, `{name}` has {shape:?}",
+                    mask.shape
                 )));
             }
             _ => {}
         }
-        let marks = response_mask.map(|mask| mask.marks().into_owned());
+        let marks = mask.map(|mask| mask.marks);
         Ok(Self { shape, marks, tensor: first.tensor.clone() })
     }
 

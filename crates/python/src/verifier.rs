@@ -7,11 +7,12 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use rayon::prelude::*;
-use reward_math::{Gold, How, Options, Reward, Side};
+use reward_math::{Gold, Options, Reward, Side};
 use rl_losses::ColumnError;
 use serde::Serialize;
 
 use crate::error::value_error;
+use crate::repr::attributes;
 
 /// Outcome of one verification; true if the response is right.
 ///
@@ -27,53 +28,25 @@ use crate::error::value_error;
 #[derive(PartialEq)]
 pub(crate) struct Verdict(reward_math::Verdict);
 
-#[pymethods]
-impl Verdict {
-    #[getter]
-    fn verdict(&self) -> &'static str {
-        match self.0 {
-            reward_math::Verdict::Right { .. } => "right",
-            reward_math::Verdict::Wrong { .. } => "wrong",
-            reward_math::Verdict::Unparsed { .. } => "unparsed",
-        }
-    }
-
-    #[getter]
-    fn is_right(&self) -> bool {
-        self.0.is_right()
-    }
-
-    #[getter]
-    fn rung(&self) -> Option<String> {
-        self.0.how().and_then(|how| named(&how.rung))
-    }
-
-    #[getter]
-    fn response(&self) -> Option<&str> {
-        self.0.how().and_then(|How { response, .. }| response.as_deref())
-    }
-
-    #[getter]
-    fn ground_truth(&self) -> Option<&str> {
-        self.0.how().and_then(|How { ground_truth, .. }| ground_truth.as_deref())
-    }
-
-    #[getter]
-    fn which(&self) -> Option<String> {
-        match &self.0 {
-            reward_math::Verdict::Unparsed { which, .. } => named(which),
-            _ => None,
-        }
-    }
-
-    #[getter]
-    fn why(&self) -> Option<String> {
-        match &self.0 {
-            reward_math::Verdict::Unparsed { why, .. } => Some(why.to_string()),
-            _ => None,
-        }
-    }
-
+attributes! { Verdict, self: {
+    verdict: &'static str = match self.0 {
+        reward_math::Verdict::Right { .. } => "right",
+        reward_math::Verdict::Wrong { .. } => "wrong",
+        reward_math::Verdict::Unparsed { .. } => "unparsed",
+    };
+    is_right: bool = self.0.is_right();
+    rung: Option<String> = self.0.how().and_then(|how| named(&how.rung));
+    response: Option<&str> = self.0.how().and_then(|how| how.response.as_deref());
+    ground_truth: Option<&str> = self.0.how().and_then(|how| how.ground_truth.as_deref());
+    which: Option<String> = match &self.0 {
+        reward_math::Verdict::Unparsed { which, .. } => named(which),
+        _ => None,
+    };
+    why: Option<String> = match &self.0 {
+        reward_math::Verdict::Unparsed { why, .. } => Some(why.to_string()),
+        _ => None,
+    };
+}
     fn __bool__(&self) -> bool {
         self.is_right()
     }
@@ -128,24 +101,19 @@ fn options(mode: &str, fuel: u64) -> PyResult<Options> {
     Ok(Options { fuel, ..options })
 }
 
-/// A response, its ground truth, and the question if it is known.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    response: &'a str,
-    ground_truth: &'a str,
-    question: Option<&'a str>,
-}
-
-impl Row<'_> {
-    fn verify(self, options: &Options) -> reward_math::Verdict {
-        let gold = match Gold::parse(self.ground_truth, options) {
-            Ok(gold) => gold,
-            Err(why) => return reward_math::Verdict::Unparsed { which: Side::GroundTruth, why },
-        };
-        match self.question {
-            Some(question) => gold.asked(question).verify(self.response),
-            None => gold.verify(self.response),
-        }
+fn verified(
+    response: &str,
+    ground_truth: &str,
+    question: Option<&str>,
+    options: &Options,
+) -> reward_math::Verdict {
+    let gold = match Gold::parse(ground_truth, options) {
+        Ok(gold) => gold,
+        Err(why) => return reward_math::Verdict::Unparsed { which: Side::GroundTruth, why },
+    };
+    match question {
+        Some(question) => gold.asked(question).verify(response),
+        None => gold.verify(response),
     }
 }
 
@@ -175,8 +143,7 @@ pub(crate) fn verify(
     explained: bool,
 ) -> PyResult<Verdict> {
     let options = Options { normal_forms: explained, ..options(mode, fuel)? };
-    let row = Row { response, ground_truth, question };
-    Ok(Verdict(py.detach(|| row.verify(&options))))
+    Ok(Verdict(py.detach(|| verified(response, ground_truth, question, &options))))
 }
 
 /// Verify a batch on threads, without holding the interpreter's lock.
@@ -202,8 +169,8 @@ pub(crate) fn verify_many(
     threads: usize,
 ) -> PyResult<Vec<Verdict>> {
     let options = Options { normal_forms: explained, ..options(mode, fuel)? };
-    let batch = Batch::new(&responses, &ground_truths, questions.as_deref())?;
-    py.detach(|| batch.map(threads, |row| Verdict(row.verify(&options))))
+    let questions = questions.as_deref();
+    py.detach(|| map_rows(&responses, &ground_truths, questions, &options, threads, Verdict))
 }
 
 /// Compute the rewards of a batch, float64 [responses], by verify_many and a number for each verdict.
@@ -230,46 +197,38 @@ pub(crate) fn grade<'py>(
     threads: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let (options, reward) = (options(mode, fuel)?, Reward { right, wrong, unparsed });
-    let batch = Batch::new(&responses, &ground_truths, questions.as_deref())?;
-    let rewards = py.detach(|| batch.map(threads, |row| reward.of(&row.verify(&options))))?;
-    Ok(PyArray1::from_vec(py, rewards))
+    let (questions, reward) = (questions.as_deref(), |verdict| reward.of(&verdict));
+    let rewards =
+        py.detach(|| map_rows(&responses, &ground_truths, questions, &options, threads, reward));
+    Ok(PyArray1::from_vec(py, rewards?))
 }
 
-/// Columns of strings of one length.
-struct Batch<'a>(Vec<Row<'a>>);
-
-impl<'a> Batch<'a> {
-    fn new(
-        responses: &'a [PyBackedStr],
-        ground_truths: &'a [PyBackedStr],
-        questions: Option<&'a [PyBackedStr]>,
-    ) -> PyResult<Self> {
-        let expected = responses.len();
-        let lengths = [
-            ("ground_truths", ground_truths.len()),
-            ("questions", questions.map_or(expected, <[_]>::len)),
-        ];
-        if let Some(&(column, found)) = lengths.iter().find(|(_, found)| *found != expected) {
-            let other = "responses";
-            return Err(value_error(ColumnError::Length { column, found, other, expected }));
-        }
-        let rows = responses.iter().zip(ground_truths).enumerate();
-        Ok(Self(
-            rows.map(|(index, (response, ground_truth))| Row {
-                response,
-                ground_truth,
-                question: questions.map(|questions| &*questions[index]),
-            })
-            .collect(),
-        ))
+/// What `take` makes of the verdict on every row of columns of one length, in order.
+fn map_rows<T: Send>(
+    responses: &[PyBackedStr],
+    ground_truths: &[PyBackedStr],
+    questions: Option<&[PyBackedStr]>,
+    options: &Options,
+    threads: usize,
+    take: impl Fn(reward_math::Verdict) -> T + Sync,
+) -> PyResult<Vec<T>> {
+    let expected = responses.len();
+    let lengths = [
+        ("ground_truths", ground_truths.len()),
+        ("questions", questions.map_or(expected, <[_]>::len)),
+    ];
+    if let Some(&(column, found)) = lengths.iter().find(|(_, length)| *length != expected) {
+        let other = "responses";
+        return Err(value_error(ColumnError::Length { column, found, other, expected }));
     }
-
-    fn map<T: Send>(&self, threads: usize, f: impl Fn(Row<'_>) -> T + Sync) -> PyResult<Vec<T>> {
-        // Each call has its own pool: threads of a shared pool would not exist in a process forked later, which would hang.
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
-        Ok(pool.install(|| self.0.par_iter().map(|&row| f(row)).collect()))
-    }
+    // Each call has its own pool: threads of a shared pool would not exist in a process forked later, which would hang.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
+    let outcome = |index: usize| {
+        let question = questions.map(|questions| &*questions[index]);
+        take(verified(&responses[index], &ground_truths[index], question, options))
+    };
+    Ok(pool.install(|| (0..expected).into_par_iter().map(outcome).collect()))
 }
 
 /// Extract the answer from a response; None if it has none that mode accepts.

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    fast::spread::Spread,
-    parameter::{ParameterError, check_positive},
-};
+use crate::{ParameterError, fast::spread::Spread, parameter::check_positive};
 
 /// Rule that turns per-token terms into a scalar, `L = Σ_t w_t ℓ_t`.
 ///

@@ -2,9 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use crate::{
-    batch::TokenBatch, evaluate::evaluate_loss, output::LossOutput, plan::PlanPart, term::TokenLoss,
-};
+use crate::{LossOutput, PlanPart, TokenBatch, TokenLoss, evaluate_loss};
 
 type Evaluate = dyn Fn(&TokenBatch<'_>, PlanPart<'_>) -> LossOutput + Send + Sync;
 

@@ -5,12 +5,8 @@ use std::{iter::zip, ops::Range};
 use pulp::NullaryFnOnce;
 
 use crate::{
-    batch::TokenBatch,
-    fast::{real::Real, threads::runs},
-    method::{PolicyLoss, PolicyMethod},
-    output::{Evaluation, LossOutput, LossSums},
-    plan::PlanPart,
-    term::{Shared, Sources, Token, TokenLoss, Visitor},
+    Evaluation, LossOutput, LossSums, PlanPart, PolicyLoss, PolicyMethod, Real, Shared, Sources,
+    Spread, StepPlan, Token, TokenBatch, TokenLoss, Visitor, fast::threads::runs,
 };
 
 /// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.
@@ -97,7 +93,7 @@ impl<R: Real> Visitor for Evaluate<'_, '_, R> {
         let Self { batch, plan, gradient } = self;
         assert_eq!(plan.len(), batch.len(), "a plan of the same tokens");
         assert_eq!(gradient.len(), batch.len(), "one slope per token");
-        let column = plan.column_of_constants().map(|column| {
+        let column = plan.plan.column.map(|column| {
             let values = batch.column(column);
             values.unwrap_or_else(|| panic!("the plan needs the column `{column}` of the batch"))
         });
@@ -132,9 +128,14 @@ impl<L: TokenLoss, R: Real> NullaryFnOnce for Piece<'_, '_, L, R> {
     #[inline(always)]
     fn call(self) -> Evaluation {
         let Self { loss, batch, own, plan, tokens, gradient } = self;
-        let (mut weights, mut constants) = ([R::default(); BLOCK], [R::default(); BLOCK]);
-        let (mut terms, mut totals) = (Terms::default(), Totals::default());
-        let (one_weight, one_constant) = (plan.weighs_alike(), plan.has_one_constant());
+        let zeros = [R::default(); BLOCK];
+        let (mut weights, mut constants) = (zeros, zeros);
+        let mut terms = Terms { ratios: zeros, values: zeros, reported: zeros };
+        let mut totals = Totals::default();
+        let StepPlan { weights: planned_weights, constants: planned_constants, .. } = plan.plan;
+        let [one_weight, one_constant] =
+            [planned_weights, planned_constants].map(|all| matches!(all, Spread::Uniform(_)));
+        let (makes_constants, shared) = (plan.makes_constants(), plan.plan.shared);
         let limit = R::of(loss.log_ratio_limit().unwrap_or(f64::INFINITY));
         let mut pending = plan.selected_within(&tokens);
         // Written down: walked, they cost the loop a tenth of its speed.
@@ -152,16 +153,16 @@ impl<L: TokenLoss, R: Real> NullaryFnOnce for Piece<'_, '_, L, R> {
                 limit,
             };
             if index == 0 || !one_weight {
-                plan.fill_weights(block.clone(), &mut weights[..length]);
+                planned_weights.fill(plan.shifted(block.clone()), &mut weights[..length]);
             }
-            if plan.makes_constants() {
+            if makes_constants {
                 let mut planned = [0.0; BLOCK];
-                plan.fill_constants(block.clone(), &mut planned[..length]);
+                planned_constants.fill(plan.shifted(block.clone()), &mut planned[..length]);
                 let column = own.map(|column| &column[block.clone()]);
-                let planned = (&planned[..length], plan.shared());
+                let planned = (&planned[..length], shared.unwrap_or_default());
                 inputs.make_constants(loss, planned, column, &mut constants);
             } else if index == 0 || !one_constant {
-                plan.fill_constants(block.clone(), &mut constants[..length]);
+                planned_constants.fill(plan.shifted(block.clone()), &mut constants[..length]);
             }
             (inputs.weights, inputs.constants) = (&weights[..length], &constants[..length]);
             totals.counts.add(terms.score_block(loss, &inputs, gradient));
@@ -233,14 +234,6 @@ struct Terms<R> {
     ratios: [R; BLOCK],
     values: [R; BLOCK],
     reported: [R; BLOCK],
-}
-
-impl<R: Real> Default for Terms<R> {
-    #[inline(always)]
-    fn default() -> Self {
-        let zeros = [R::default(); BLOCK];
-        Self { ratios: zeros, values: zeros, reported: zeros }
-    }
 }
 
 impl<R: Real> Terms<R> {

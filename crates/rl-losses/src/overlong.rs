@@ -1,34 +1,33 @@
 //! Treatment of responses that are too long.
 
-use serde::{Deserialize, Serialize};
+use crate::parameter::{ParameterError, Settings, check_at_most, settings};
 
-use crate::parameter::{
-    ParameterError, Settings, check_at_most, check_not_negative, checked_when_read,
-};
-
-/// Soft punishment of long responses, to be added to the reward.
-///
-/// ```text
-/// L ≤ max - buffer          0
-/// max - buffer < L ≤ max    -factor · (L - (max - buffer)) / buffer
-/// max < L                   -factor
-/// ```
-///
-/// A buffer of 0 punishes only what is longer than `max_tokens`.
-///
-/// Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Eq. 13 (factor 1, buffer
-/// 4096).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct OverlongPenalty {
-    /// The longest response a rollout may have, in tokens.
-    pub max_tokens: usize,
-    /// Tokens before it over which the punishment grows; at most `max_tokens`.
-    #[serde(default = "default_buffer_tokens")]
-    pub buffer_tokens: usize,
-    /// Largest penalty, in reward; 0 or above.
-    #[serde(default = "default_penalty_factor")]
-    pub penalty_factor: f64,
+settings! {
+    /// Soft punishment of long responses, to be added to the reward.
+    ///
+    /// ```text
+    /// L ≤ max - buffer          0
+    /// max - buffer < L ≤ max    -factor · (L - (max - buffer)) / buffer
+    /// max < L                   -factor
+    /// ```
+    ///
+    /// A buffer of 0 punishes only what is longer than `max_tokens`.
+    ///
+    /// Source: DAPO, [arXiv:2503.14476](https://arxiv.org/abs/2503.14476), Eq. 13 (factor 1, buffer
+    /// 4096).
+    pub struct OverlongPenalty required {
+        /// The longest response a rollout may have, in tokens.
+        pub max_tokens: usize;
+        /// Tokens before it over which the punishment grows; at most `max_tokens`.
+        #[serde(default = "default_buffer_tokens")]
+        pub buffer_tokens: usize;
+        /// Largest penalty, in reward; 0 or above.
+        #[serde(default = "default_penalty_factor")]
+        pub penalty_factor: f64, check_not_negative;
+    } also |settings| {
+        let longest = ("max_tokens", settings.max_tokens as f64);
+        check_at_most(("buffer_tokens", settings.buffer_tokens as f64), longest)
+    }
 }
 
 fn default_buffer_tokens() -> usize {
@@ -38,16 +37,6 @@ fn default_buffer_tokens() -> usize {
 fn default_penalty_factor() -> f64 {
     1.0
 }
-
-impl Settings for OverlongPenalty {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("penalty_factor", self.penalty_factor)?;
-        let longest = ("max_tokens", self.max_tokens as f64);
-        check_at_most(("buffer_tokens", self.buffer_tokens as f64), longest)
-    }
-}
-
-checked_when_read!(OverlongPenalty);
 
 impl OverlongPenalty {
     /// Settings with the given numbers.

@@ -69,6 +69,11 @@ pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<f64, Par
     check(field, value, "a finite number above 0", |x| x.is_finite() && x > 0.0)
 }
 
+/// A weight that no token has less of: `0 < value <= 1`.
+pub(crate) fn check_least_weight(field: &'static str, value: f64) -> Result<f64, ParameterError> {
+    check(field, value, "a number above 0 and at most 1", |x| x > 0.0 && x <= 1.0)
+}
+
 /// A finite number above `1`.
 pub(crate) fn check_above_one(field: &'static str, value: f64) -> Result<f64, ParameterError> {
     check(field, value, "a finite number above 1", |x| x.is_finite() && x > 1.0)
@@ -130,7 +135,7 @@ macro_rules! checked_when_read {
     )+};
 }
 
-/// Declares settings: each field with its default and, behind a comma, the check of its range.
+/// Declares settings: each field with its default and, behind a comma, the check of its range, a function of this file.
 ///
 /// ```text
 /// settings! {
@@ -144,25 +149,28 @@ macro_rules! checked_when_read {
 ///
 /// A rule of several fields follows the braces: `also |settings| …`. The struct has [`Default`], [`Settings`], a schema and serde's
 /// traits: a key that is left out has its default, an unknown one and a number out of range are refused.
+///
+/// Fields behind `pub struct Gate required` have no default, and the struct none: a key that is left out is refused, or has a
+/// default of serde's.
 macro_rules! settings {
     (
         $(#[$attribute:meta])*
         pub struct $name:ident {$(
             $(#[$about:meta])*
-            $visibility:vis $field:ident: $kind:ty = $default:expr $(, $range:expr)?;
-        )+} $(also $rule:expr)?
+            $visibility:vis $field:ident: $kind:ty = $default:expr $(, $range:ident)?;
+        )*} $(also $rule:expr)?
     ) => {
-        $(#[$attribute])*
-        #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-        #[serde(remote = "Self", default, deny_unknown_fields)]
-        pub struct $name {
-            $($(#[$about])* $visibility $field: $kind,)+
+        $crate::parameter::settings! {
+            $(#[$attribute])*
+            #[serde(default)]
+            pub struct $name required {
+                $($(#[$about])* $visibility $field: $kind $(, $range)?;)*
+            } $(also $rule)?
         }
 
         impl $name {
             /// The defaults, for constants that differ in a few.
-            pub const DEFAULT: Self = Self { $($field: $default,)+ };
+            pub const DEFAULT: Self = Self { $($field: $default,)* };
         }
 
         impl Default for $name {
@@ -170,10 +178,25 @@ macro_rules! settings {
                 Self::DEFAULT
             }
         }
+    };
+    (
+        $(#[$attribute:meta])*
+        pub struct $name:ident required {$(
+            $(#[$about:meta])*
+            $visibility:vis $field:ident: $kind:ty $(, $range:ident)?;
+        )*} $(also $rule:expr)?
+    ) => {
+        #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
+        #[serde(remote = "Self", deny_unknown_fields)]
+        $(#[$attribute])*
+        pub struct $name {
+            $($(#[$about])* $visibility $field: $kind,)*
+        }
 
         impl $crate::parameter::Settings for $name {
             fn check(&self) -> Result<(), $crate::parameter::ParameterError> {
-                $($($range(stringify!($field), self.$field)?;)?)+
+                $($($crate::parameter::$range(stringify!($field), self.$field)?;)?)*
                 $(
                     let rule: fn(&Self) -> Result<(), $crate::parameter::ParameterError> = $rule;
                     rule(self)?;

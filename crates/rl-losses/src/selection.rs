@@ -2,13 +2,7 @@
 
 use entropy_core::TokenCentre;
 
-use crate::{
-    batch::Column,
-    fast::{exact_sum::ExactSum, real::Real},
-    plan_summary::PlanSummary,
-    semantics::{Centering, Scope, Semantics},
-    surrogate::Surrogate,
-};
+use crate::{Centering, Column, ExactSum, PlanSummary, Real, Scope, Semantics, Surrogate};
 
 /// A share of the tokens: those that come first in an order.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,7 +29,7 @@ pub(crate) enum Order {
 }
 
 impl Order {
-    fn centering(self) -> Option<Centering> {
+    pub(crate) fn centering(self) -> Option<Centering> {
         match self {
             Self::Covariance(centering) | Self::Draw { centering, .. } => Some(centering),
             Self::Entropy => None,

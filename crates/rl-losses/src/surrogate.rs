@@ -1,10 +1,6 @@
 //! The clipped surrogate that most losses share.
 
-use crate::{
-    fast::real::Real,
-    parameter::{ParameterError, check_not_negative},
-    term::{Scored, Term, Token, TokenLoss},
-};
+use crate::{ParameterError, Real, Scored, Term, Token, TokenLoss, parameter::check_not_negative};
 
 /// Largest `|log r|`, in nats. Beyond it the ratio is constant: `exp` stays far from overflow and
 /// the token gives no gradient.
@@ -26,9 +22,6 @@ pub struct ClipRange {
 }
 
 impl ClipRange {
-    /// No bounds at all.
-    pub(crate) const UNBOUNDED: Self = Self { low: f64::INFINITY, high: f64::INFINITY };
-
     /// A region that reaches `low` below 1 and `high` above; `high > low` is clip-higher (DAPO).
     ///
     /// # Errors
@@ -61,8 +54,10 @@ pub(crate) struct Surrogate {
 
 impl Surrogate {
     /// `-r A`, without any bound.
-    pub(crate) const PLAIN: Self =
-        Self { clip: ClipRange::UNBOUNDED, ceiling: f64::INFINITY, limit: f64::INFINITY };
+    pub(crate) const PLAIN: Self = {
+        let clip = ClipRange { low: f64::INFINITY, high: f64::INFINITY };
+        Self { clip, ceiling: f64::INFINITY, limit: f64::INFINITY }
+    };
 
     /// Clipped, without dual clip and without a limit on the log-ratio.
     pub(crate) const fn of(clip: ClipRange) -> Self {
@@ -80,13 +75,6 @@ impl Surrogate {
         let above = (advantage > zero) & (ratio > R::of(1.0 + self.clip.high));
         let below = (advantage < zero) & (ratio < R::of(1.0 - self.clip.low));
         above | below
-    }
-
-    /// The ratio at a log-ratio, clamped to the limit.
-    #[inline(always)]
-    pub(crate) fn ratio<R: Real>(self, log_ratio: R) -> R {
-        let limit = R::of(self.limit);
-        log_ratio.held(-limit, limit).exp()
     }
 
     /// One token's loss at a ratio, whose logarithm is within the limit.

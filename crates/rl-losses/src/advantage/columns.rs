@@ -87,6 +87,12 @@ pub enum AdvantageError {
     Parameter(#[from] ParameterError),
 }
 
+/// Nothing, or the reason that a column cannot be used.
+type Checked = Result<(), AdvantageError>;
+
+/// An advantage for each sample or token, or the reason that there are none.
+pub(super) type Advantages = Result<Vec<f64>, AdvantageError>;
+
 /// The rollouts of one step, as an [`AdvantageEstimator`](crate::AdvantageEstimator) reads them.
 ///
 /// | column             | shape       | unit   | meaning                                            |
@@ -169,25 +175,18 @@ pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> 
 }
 
 /// Checks that the sequences have no more than [`MOST_TOKENS`] tokens, where no column of tokens has their length.
-pub(super) fn check_length(sequence_lengths: &[usize]) -> Result<(), AdvantageError> {
+pub(super) fn check_length(sequence_lengths: &[usize]) -> Checked {
     let tokens = total(sequence_lengths);
     if tokens <= MOST_TOKENS { Ok(()) } else { Err(AdvantageError::TooLong { tokens }) }
 }
 
 /// Checks that a column has one finite value per sample.
-pub(super) fn check_samples(
-    column: &'static str,
-    values: &[f64],
-    samples: usize,
-) -> Result<(), AdvantageError> {
+pub(super) fn check_samples(column: &'static str, values: &[f64], samples: usize) -> Checked {
     check(column, "sample", values, samples)
 }
 
 /// Checks that [`RolloutColumns::end_values`] has one finite value per sample, if there is one.
-pub(super) fn check_ends(
-    end_values: Option<&[f64]>,
-    sequence_lengths: &[usize],
-) -> Result<(), AdvantageError> {
+pub(super) fn check_ends(end_values: Option<&[f64]>, sequence_lengths: &[usize]) -> Checked {
     end_values.map_or(Ok(()), |values| check_samples("end_values", values, sequence_lengths.len()))
 }
 
@@ -196,7 +195,7 @@ pub(super) fn check_tokens(
     column: &'static str,
     values: &[f64],
     sequence_lengths: &[usize],
-) -> Result<(), AdvantageError> {
+) -> Checked {
     check(column, "token", values, total(sequence_lengths))
 }
 
@@ -205,7 +204,7 @@ pub(super) fn check_groups(
     (column, samples): Named<'_>,
     group_sizes: &[usize],
     least: usize,
-) -> Result<(), AdvantageError> {
+) -> Checked {
     let (grouped, length) = (total(group_sizes), samples.len());
     if grouped != length {
         return Err(AdvantageError::GroupSizes { grouped, column, found: length });
@@ -216,12 +215,7 @@ pub(super) fn check_groups(
     check_samples(column, samples, length)
 }
 
-fn check(
-    column: &'static str,
-    unit: &'static str,
-    values: &[f64],
-    expected: usize,
-) -> Result<(), AdvantageError> {
+fn check(column: &'static str, unit: &'static str, values: &[f64], expected: usize) -> Checked {
     if values.len() != expected {
         return Err(AdvantageError::Length { column, unit, found: values.len(), expected });
     }

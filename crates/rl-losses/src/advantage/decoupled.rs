@@ -1,11 +1,10 @@
 //! GDPO: each component of a reward normalised by itself.
 
-use super::{
-    GroupNormalisation, RolloutColumns, broadcast_to_tokens,
-    columns::{AdvantageError, check_length, check_samples},
-    group_relative_advantages, whitened,
+use super::columns::{Advantages, check_length, check_samples};
+use crate::{
+    GroupNormalisation, RolloutColumns, Settings, broadcast_to_tokens, group_relative_advantages,
+    settings, whitened,
 };
-use crate::parameter::{Settings, check_not_negative, settings};
 
 settings! {
     /// Weights of a reward's components.
@@ -27,10 +26,7 @@ impl Gdpo {
     /// Summed first, components of different spread would hide each other: two combinations of equal sum have one advantage.
     ///
     /// Source: Liu et al. 2026, [arXiv:2601.05242](https://arxiv.org/abs/2601.05242); verl `gdpo`; row 62 of `docs/paper-vs-code.md`.
-    pub(super) fn advantages(
-        self,
-        columns: &RolloutColumns<'_>,
-    ) -> Result<Vec<f64>, AdvantageError> {
+    pub(super) fn advantages(self, columns: &RolloutColumns<'_>) -> Advantages {
         self.check()?;
         let RolloutColumns { group_sizes, sequence_lengths, .. } = *columns;
         check_length(sequence_lengths)?;

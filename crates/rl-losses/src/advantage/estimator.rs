@@ -4,7 +4,7 @@ use super::{
     AdvantageEstimator, GroupNormalisation, RolloutColumns, broadcast_to_tokens,
     columns::AdvantageError,
     group_baseline::{gpg, opo},
-    group_relative::{LoneSample, group_relative_advantages, max_rl, rloo},
+    group_relative::{group_relative_advantages, max_rl, rloo},
     pass_at_k::best_of_group,
     returns::{reinforce_plus_plus_baseline, remax},
     token_baseline::optimal_token_baseline,
@@ -51,8 +51,8 @@ impl AdvantageEstimator {
             Self::DrGrpo => {
                 group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?
             }
-            Self::Rloo => rloo(rewards, group_sizes, LoneSample::KeepsReward)?,
-            Self::RlooVectorized => rloo(rewards, group_sizes, LoneSample::GetsZero)?,
+            Self::Rloo => rloo(rewards, group_sizes, true)?,
+            Self::RlooVectorized => rloo(rewards, group_sizes, false)?,
             Self::Opo => opo(columns)?,
             Self::Gpg => gpg(rewards, group_sizes)?,
             Self::MaxRl => max_rl(rewards, group_sizes)?,

@@ -1,13 +1,8 @@
 //! Generalised advantage estimation, with a critic.
 
-use super::{
-    RolloutColumns,
-    columns::{AdvantageError, check_ends, check_tokens},
-    whitened,
-};
+use super::columns::{Advantages, check_ends, check_tokens};
 use crate::{
-    column::sequence_ranges,
-    parameter::{Settings, check_unit, settings},
+    AdvantageError, RolloutColumns, Settings, column::sequence_ranges, settings, whitened,
 };
 
 settings! {
@@ -26,11 +21,7 @@ settings! {
 
 impl Gae {
     /// The [`generalised_advantages`], whitened or not, `[tokens]`.
-    pub(super) fn advantages(
-        self,
-        columns: &RolloutColumns<'_>,
-        values: &[f64],
-    ) -> Result<Vec<f64>, AdvantageError> {
+    pub(super) fn advantages(self, columns: &RolloutColumns<'_>, values: &[f64]) -> Advantages {
         let RolloutColumns { end_values, sequence_lengths, .. } = *columns;
         let rewards = columns.token_rewards()?;
         let credit = generalised_advantages(&rewards, values, end_values, sequence_lengths, self)?;

@@ -1,14 +1,10 @@
 //! Other baselines within a group: OPO, GPG, quantile.
 
 use super::{
-    RolloutColumns,
-    columns::{AdvantageError, check_groups, check_samples},
+    columns::{Advantages, check_groups, check_samples},
     group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
 };
-use crate::{
-    groups::groups,
-    parameter::{Settings, check_unit, settings},
-};
+use crate::{RolloutColumns, Settings, groups::groups, settings};
 
 /// OPO, `[samples]`: `R - Σ L R / Σ L` over the group, the baseline of least variance where a long
 /// response has a proportionally larger gradient.
@@ -16,7 +12,7 @@ use crate::{
 /// A group of one has baseline 0, as in verl; so has a group without any token.
 ///
 /// Source: Hao et al. 2025, [arXiv:2505.23585](https://arxiv.org/abs/2505.23585); verl `opo`.
-pub(super) fn opo(columns: &RolloutColumns<'_>) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn opo(columns: &RolloutColumns<'_>) -> Advantages {
     let RolloutColumns { rewards, group_sizes, sequence_lengths, .. } = *columns;
     check_groups(("rewards", rewards), group_sizes, 1)?;
     check_samples("rewards", rewards, sequence_lengths.len())?;
@@ -41,7 +37,7 @@ pub(super) fn opo(columns: &RolloutColumns<'_>) -> Result<Vec<f64>, AdvantageErr
 ///
 /// Source: Chu et al. 2025, [arXiv:2504.02546](https://arxiv.org/abs/2504.02546); verl `gpg` with
 /// its `f_norm = 1`.
-pub(super) fn gpg(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn gpg(rewards: &[f64], group_sizes: &[usize]) -> Advantages {
     let rewarded = rewards.iter().filter(|&&reward| reward != 0.0).count().max(1);
     let scale = rewarded as f64 / rewards.len() as f64;
     per_group(rewards, group_sizes, |group| match group {
@@ -68,11 +64,7 @@ impl QuantileBaseline {
     /// only right answers count, elsewhere it is 1 and only wrong ones do. A group of one gets 0.
     ///
     /// Source: Wu et al. 2025, [arXiv:2509.22611](https://arxiv.org/abs/2509.22611).
-    pub(super) fn advantages(
-        self,
-        rewards: &[f64],
-        group_sizes: &[usize],
-    ) -> Result<Vec<f64>, AdvantageError> {
+    pub(super) fn advantages(self, rewards: &[f64], group_sizes: &[usize]) -> Advantages {
         self.check()?;
         per_group(rewards, group_sizes, |group| match group {
             [reward] => (*reward, 1.0),

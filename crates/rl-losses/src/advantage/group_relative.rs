@@ -1,6 +1,6 @@
 //! A sample against the others of its group: GRPO, Dr. GRPO, `MaxRL`, RLOO.
 
-use super::columns::{AdvantageError, check_groups};
+use super::columns::{AdvantageError, Advantages, check_groups};
 use crate::groups::{all_equal, groups};
 
 /// Added to the standard deviation a reward is divided by, as in verl; the paper has none (row 24
@@ -14,15 +14,6 @@ pub enum GroupNormalisation {
     StandardDeviation,
     /// Nothing: Dr. GRPO.
     None,
-}
-
-/// Advantage of a group of one, which has no other sample to compare with.
-#[derive(Clone, Copy)]
-pub(super) enum LoneSample {
-    /// Its advantage is its reward: verl's `rloo`.
-    KeepsReward,
-    /// Its advantage is 0: verl's `rloo_vectorized`.
-    GetsZero,
 }
 
 /// Advantage of each sample relative to its group, `[samples]`: `(R - mean) / (std + 1e-6)` or `R -
@@ -62,7 +53,7 @@ pub fn group_relative_advantages(
 /// size of the group. Meant for rewards of 0 or above; a group whose mean is not positive has advantages of 0, as has a group of one.
 ///
 /// Source: `MaxRL`, [arXiv:2602.02710](https://arxiv.org/abs/2602.02710); prime-rl `max_rl`; row 54 of `docs/paper-vs-code.md`.
-pub(super) fn max_rl(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn max_rl(rewards: &[f64], group_sizes: &[usize]) -> Advantages {
     per_group(rewards, group_sizes, |group| {
         let mean = mean(group);
         (mean, if mean > 0.0 { mean } else { f64::INFINITY })
@@ -70,18 +61,14 @@ pub(super) fn max_rl(rewards: &[f64], group_sizes: &[usize]) -> Result<Vec<f64>,
 }
 
 /// Advantage of each sample over the mean of the **others** in its group, `[samples]`: `n / (n - 1)
-/// · (R - mean)`.
+/// · (R - mean)`. A group of one has no others: it keeps its reward (verl's `rloo`) or gets 0 (verl's
+/// `rloo_vectorized`).
 ///
 /// Source: Ahmadian et al. 2024, RLOO, [Sec. 3](https://arxiv.org/abs/2402.14740); the two
 /// conventions for a group of one are row 30 of `docs/paper-vs-code.md`.
-pub(super) fn rloo(
-    rewards: &[f64],
-    group_sizes: &[usize],
-    lone: LoneSample,
-) -> Result<Vec<f64>, AdvantageError> {
-    per_group(rewards, group_sizes, |group| match (group, lone) {
-        ([_], LoneSample::KeepsReward) => (0.0, 1.0),
-        ([reward], LoneSample::GetsZero) => (*reward, 1.0),
+pub(super) fn rloo(rewards: &[f64], group_sizes: &[usize], keeps_alone: bool) -> Advantages {
+    per_group(rewards, group_sizes, |group| match group {
+        [reward] => (if keeps_alone { 0.0 } else { *reward }, 1.0),
         _ => (mean(group), (group.len() as f64 - 1.0) / group.len() as f64),
     })
 }
@@ -91,7 +78,7 @@ pub(super) fn per_group(
     rewards: &[f64],
     group_sizes: &[usize],
     mut shift_and_scale: impl FnMut(&[f64]) -> (f64, f64),
-) -> Result<Vec<f64>, AdvantageError> {
+) -> Advantages {
     check_groups(("rewards", rewards), group_sizes, 1)?;
     let mut advantages = Vec::with_capacity(rewards.len());
     for group in groups(rewards, group_sizes) {
@@ -117,44 +104,15 @@ pub(super) fn unbiased_deviation(group: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn close(found: &[f64], expected: &[f64]) -> bool {
-        found.len() == expected.len()
-            && std::iter::zip(found, expected).all(|(f, e)| (f - e).abs() < 1e-12)
-    }
-
-    #[test]
-    fn one_right_of_four_stands_out() {
-        let advantages = group_relative_advantages(
-            &[1.0, 0.0, 0.0, 0.0],
-            &[4],
-            GroupNormalisation::StandardDeviation,
-        )
-        .unwrap();
-        let scale = 0.5 + 1e-6; // the unbiased deviation of one in four
-        assert!(close(&advantages, &[0.75 / scale, -0.25 / scale, -0.25 / scale, -0.25 / scale]));
-    }
-
-    #[test]
-    fn leave_one_out_compares_with_the_mean_of_the_others() {
-        let rewards = [1.0, 0.0, 0.5, 2.0];
-        let advantages = rloo(&rewards, &[3, 1], LoneSample::KeepsReward).unwrap();
-        assert!(close(&advantages, &[0.75, -0.75, 0.0, 2.0]));
-    }
-
     #[test]
     fn a_lone_sample_keeps_its_reward_or_gets_nothing() {
-        let lone = |convention| rloo(&[2.0], &[1], convention).unwrap();
-        assert_eq!(lone(LoneSample::KeepsReward), [2.0]);
-        assert_eq!(lone(LoneSample::GetsZero), [0.0]);
+        let lone = |keeps_alone| rloo(&[2.0], &[1], keeps_alone).unwrap();
+        assert_eq!(lone(true), [2.0]);
+        assert_eq!(lone(false), [0.0]);
     }
 
-    /// One right of four counts three times as much as three wrong ones count against it; three of four a third.
     #[test]
-    fn the_rarer_a_reward_the_more_it_counts() {
-        let rewards = [1.0, 0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 0.0, -1.0, 0.0, 0.5];
-        let advantages = max_rl(&rewards, &[4, 4, 2, 1]).unwrap();
-        let third = 1.0 / 3.0;
-        assert!(close(&advantages[..8], &[3.0, -1.0, -1.0, -1.0, third, third, third, -1.0]));
-        assert!(close(&advantages[8..], &[0.0; 3]), "no positive mean, and a group of one");
+    fn without_a_positive_mean_or_alone_no_reward_counts() {
+        assert_eq!(max_rl(&[-1.0, 0.0, 0.5], &[2, 1]), Ok(vec![0.0; 3]));
     }
 }

@@ -5,15 +5,12 @@ use std::{iter::zip, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    RolloutColumns, broadcast_to_tokens,
-    columns::{AdvantageError, check_groups, check_samples, check_tokens},
-    group_relative::{LoneSample, rloo},
+    columns::{Advantages, check_groups, check_samples, check_tokens},
+    group_relative::rloo,
     returns::discounted_returns,
-    whitened,
 };
 use crate::{
-    column::sequence_ranges,
-    parameter::{Settings, check_not_negative, check_unit, settings},
+    RolloutColumns, Settings, broadcast_to_tokens, column::sequence_ranges, settings, whitened,
 };
 
 /// Baseline subtracted from a token's process reward.
@@ -91,7 +88,7 @@ impl Prime {
         self,
         columns: &RolloutColumns<'_>,
         process_log_ratio: &[f64],
-    ) -> Result<Vec<f64>, AdvantageError> {
+    ) -> Advantages {
         self.check()?;
         let RolloutColumns { rewards, group_sizes, sequence_lengths, .. } = *columns;
         check_groups(("rewards", rewards), group_sizes, 2)?;
@@ -107,7 +104,7 @@ impl Prime {
         }
         centre(&mut process, group_sizes, sequence_lengths, self.baseline);
         let process = discounted_returns(&process, None, sequence_lengths, self.discount)?;
-        let outcome = rloo(rewards, group_sizes, LoneSample::KeepsReward)?;
+        let outcome = rloo(rewards, group_sizes, true)?;
         let outcome = broadcast_to_tokens(&outcome, sequence_lengths);
         let advantages: Vec<f64> = zip(process, outcome)
             .map(|(p, o)| self.process_coefficient * p + self.outcome_coefficient * o)

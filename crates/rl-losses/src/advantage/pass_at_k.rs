@@ -1,23 +1,17 @@
 //! Advantages for groups of attempts of which one has to be right.
 
 use super::{
-    columns::{AdvantageError, check_groups},
+    columns::{Advantages, check_groups},
     group_relative::{DEVIATION_FLOOR, unbiased_deviation},
 };
-use crate::{
-    groups::groups,
-    parameter::{Settings, check, settings},
-};
+use crate::{AdvantageError, Settings, groups::groups, parameter::check, settings};
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.
 ///
 /// `(R_best - R_second) / (std + 1e-6)`. The first of several best is taken, and gets 0.
 ///
 /// Source: verl `grpo_passk`, after [arXiv:2503.19595](https://arxiv.org/abs/2503.19595).
-pub(super) fn best_of_group(
-    rewards: &[f64],
-    group_sizes: &[usize],
-) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn best_of_group(rewards: &[f64], group_sizes: &[usize]) -> Advantages {
     check_groups(("rewards", rewards), group_sizes, 2)?;
     let mut advantages = vec![0.0; rewards.len()];
     let mut begin = 0;
@@ -66,11 +60,7 @@ impl PassAtK {
     /// It is 0 if no set or every set is right. For `k = 1` it is GRPO with the population's deviation.
     ///
     /// Source: Chen et al. 2025, [arXiv:2508.10751](https://arxiv.org/abs/2508.10751), analytical form.
-    pub(super) fn advantages(
-        self,
-        rewards: &[f64],
-        group_sizes: &[usize],
-    ) -> Result<Vec<f64>, AdvantageError> {
+    pub(super) fn advantages(self, rewards: &[f64], group_sizes: &[usize]) -> Advantages {
         self.check()?;
         let k = self.k;
         check_groups(("rewards", rewards), group_sizes, k)?;

@@ -2,14 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    GroupNormalisation, RolloutColumns, broadcast_to_tokens,
-    columns::{AdvantageError, check_ends, check_samples, check_tokens},
-    group_relative_advantages, whitened,
-};
+use super::columns::{Advantages, check_ends, check_samples, check_tokens};
 use crate::{
-    column::sequence_ranges,
-    parameter::{check_unit, settings},
+    GroupNormalisation, RolloutColumns, broadcast_to_tokens, column::sequence_ranges,
+    group_relative_advantages, parameter::check_unit, settings, whitened,
 };
 
 /// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the
@@ -22,7 +18,7 @@ pub(super) fn discounted_returns(
     end_values: Option<&[f64]>,
     sequence_lengths: &[usize],
     discount: f64,
-) -> Result<Vec<f64>, AdvantageError> {
+) -> Advantages {
     check_unit("discount", discount)?;
     check_tokens("token_rewards", token_rewards, sequence_lengths)?;
     check_ends(end_values, sequence_lengths)?;
@@ -78,10 +74,7 @@ settings! {
 
 impl Reinforce {
     /// The [`discounted_returns`], less the baseline, `[tokens]`.
-    pub(super) fn advantages(
-        self,
-        columns: &RolloutColumns<'_>,
-    ) -> Result<Vec<f64>, AdvantageError> {
+    pub(super) fn advantages(self, columns: &RolloutColumns<'_>) -> Advantages {
         let mut returns = returns_of(columns, self.discount)?;
         if self.baseline == ReturnBaseline::BatchMean {
             let mean = entropy_core::PairedMoments::of(&returns, &returns).mean_x;
@@ -95,15 +88,12 @@ impl Reinforce {
 
 impl ReinforcePlusPlus {
     /// The [`discounted_returns`], [`whitened`] over all tokens, `[tokens]`.
-    pub(super) fn advantages(
-        self,
-        columns: &RolloutColumns<'_>,
-    ) -> Result<Vec<f64>, AdvantageError> {
+    pub(super) fn advantages(self, columns: &RolloutColumns<'_>) -> Advantages {
         returns_of(columns, self.discount).map(|returns| whitened(&returns))
     }
 }
 
-fn returns_of(columns: &RolloutColumns<'_>, discount: f64) -> Result<Vec<f64>, AdvantageError> {
+fn returns_of(columns: &RolloutColumns<'_>, discount: f64) -> Advantages {
     let RolloutColumns { end_values, sequence_lengths, .. } = *columns;
     discounted_returns(&columns.token_rewards()?, end_values, sequence_lengths, discount)
 }
@@ -115,9 +105,7 @@ fn returns_of(columns: &RolloutColumns<'_>, discount: f64) -> Result<Vec<f64>, A
 ///
 /// Source: Hu 2025, [arXiv:2501.03262](https://arxiv.org/abs/2501.03262); verl
 /// `reinforce_plus_plus_baseline`.
-pub(super) fn reinforce_plus_plus_baseline(
-    columns: &RolloutColumns<'_>,
-) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn reinforce_plus_plus_baseline(columns: &RolloutColumns<'_>) -> Advantages {
     columns.check_outcomes()?;
     let RolloutColumns { rewards, group_sizes, sequence_lengths, .. } = *columns;
     let centred = group_relative_advantages(rewards, group_sizes, GroupNormalisation::None)?;
@@ -128,10 +116,7 @@ pub(super) fn reinforce_plus_plus_baseline(
 /// response to the same prompt.
 ///
 /// Source: Li et al. 2023, [arXiv:2310.10505](https://arxiv.org/abs/2310.10505); verl `remax`.
-pub(super) fn remax(
-    columns: &RolloutColumns<'_>,
-    greedy_rewards: &[f64],
-) -> Result<Vec<f64>, AdvantageError> {
+pub(super) fn remax(columns: &RolloutColumns<'_>, greedy_rewards: &[f64]) -> Advantages {
     let (token_rewards, sequence_lengths) = (columns.token_rewards()?, columns.sequence_lengths);
     check_samples("greedy_rewards", greedy_rewards, sequence_lengths.len())?;
     let mut returns = discounted_returns(&token_rewards, None, sequence_lengths, 1.0)?;

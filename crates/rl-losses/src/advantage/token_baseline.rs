@@ -1,11 +1,10 @@
 //! The baseline of least variance at each place of a group's responses.
 
 use super::{
-    RolloutColumns,
-    columns::{AdvantageError, check_groups, check_tokens},
+    columns::{Advantages, check_groups, check_tokens},
     returns::discounted_returns,
 };
-use crate::column::sequence_ranges;
+use crate::{RolloutColumns, column::sequence_ranges};
 
 /// Added to a sum of weights, as in verl.
 const WEIGHT_FLOOR: f64 = 1e-8;
@@ -24,7 +23,7 @@ const WEIGHT_FLOOR: f64 = 1e-8;
 pub(super) fn optimal_token_baseline(
     columns: &RolloutColumns<'_>,
     squared_scores: &[f64],
-) -> Result<Vec<f64>, AdvantageError> {
+) -> Advantages {
     let token_rewards = columns.token_rewards()?;
     let RolloutColumns { group_sizes, sequence_lengths, .. } = *columns;
     let samples = vec![0.0; sequence_lengths.len()];

@@ -1,31 +1,21 @@
 //! A number of the policy loss that moves with the run.
 
-use serde::{Deserialize, Serialize};
+use crate::{ControlError, Knob, PolicyLoss, parameter::settings};
 
-use super::{ControlError, Knob};
-use crate::method::PolicyLoss;
-
-/// A knob that moves on a straight line over a run, from where the policy loss has it to `end`.
-///
-/// KL-Cov with its coefficient annealed to 0 has the stationary points of the plain objective; an entropy bonus that stays has others.
-///
-/// Default: the coefficient, to 0.
-///
-/// Source: Lei and Baehr 2026, [arXiv:2604.09676](https://arxiv.org/abs/2604.09676); row 64 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default, deny_unknown_fields)]
-pub struct Annealing {
-    /// Number of the policy loss that moves from its own value to `end`: `"coefficient"`, `"fraction"` or
-    /// `"clip-ratio-high"`.
-    pub knob: Knob,
-    /// Value of the knob just after the last step.
-    pub end: f64,
-}
-
-impl Default for Annealing {
-    fn default() -> Self {
-        Self { knob: Knob::Coefficient, end: 0.0 }
+settings! {
+    /// A knob that moves on a straight line over a run, from where the policy loss has it to `end`.
+    ///
+    /// KL-Cov with its coefficient annealed to 0 has the stationary points of the plain objective; an entropy bonus that stays has others.
+    ///
+    /// Default: the coefficient, to 0.
+    ///
+    /// Source: Lei and Baehr 2026, [arXiv:2604.09676](https://arxiv.org/abs/2604.09676); row 64 of `docs/paper-vs-code.md`.
+    pub struct Annealing {
+        /// Number of the policy loss that moves from its own value to `end`: `"coefficient"`, `"fraction"` or
+        /// `"clip-ratio-high"`.
+        pub knob: Knob = Knob::Coefficient;
+        /// Value of the knob just after the last step.
+        pub end: f64 = 0.0;
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{ControlError, Thermostat, ThermostatSettings};
+use crate::column::sequence_ranges;
 use crate::parameter::{ParameterError, Settings, check_below, check_unit, checked_when_read};
 
 /// Settings of a [`DifficultyThermostat`].
@@ -94,7 +95,7 @@ impl DifficultyThermostat {
     /// True of the settings that it was made of.
     pub fn has_settings(&self, settings: &DifficultyThermostatSettings) -> bool {
         self.accuracy_edges == settings.accuracy_edges
-            && self.thermostats.iter().all(|one| *one.settings() == settings.thermostat)
+            && self.thermostats.iter().all(|one| one.settings == settings.thermostat)
     }
 
     /// Share of each bucket's tokens that its thermostat asks for, hardest bucket first.
@@ -127,12 +128,9 @@ impl DifficultyThermostat {
         entropy: &[f64],
     ) -> Vec<Option<f64>> {
         let mut sums = vec![(0.0, 0_usize); self.thermostats.len()];
-        let mut rest = entropy;
-        for (&bucket, &length) in std::iter::zip(buckets, sequence_lengths) {
-            let (tokens, later) = rest.split_at(length);
-            rest = later;
-            sums[bucket].0 += tokens.iter().sum::<f64>();
-            sums[bucket].1 += length;
+        for (&bucket, tokens) in std::iter::zip(buckets, sequence_ranges(sequence_lengths)) {
+            sums[bucket].1 += tokens.len();
+            sums[bucket].0 += entropy[tokens].iter().sum::<f64>();
         }
         let mean = |(sum, tokens): (f64, usize)| (tokens > 0).then(|| sum / tokens as f64);
         sums.into_iter().map(mean).collect()

@@ -2,9 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ControlError;
 use crate::{
-    method::{Base, PolicyLoss, Treatment},
+    Base, ControlError, PolicyLoss, Treatment,
     parameter::{check_fraction, check_not_negative},
 };
 

@@ -2,10 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ControlError;
-use crate::parameter::{
-    ParameterError, Settings, check_at_most, check_not_negative, check_positive, settings,
-};
+use crate::{ControlError, ParameterError, Settings, parameter::check_at_most, settings};
 
 settings! {
     /// Settings of the adaptive entropy coefficient.

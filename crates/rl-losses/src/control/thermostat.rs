@@ -5,40 +5,39 @@ use serde::{Deserialize, Serialize};
 use super::{ControlError, EntropyTarget};
 use crate::parameter::{
     ParameterError, Settings, check_at_most, check_below, check_below_one, check_not_negative,
-    check_positive, checked_when_read,
+    check_positive, settings,
 };
 
 /// An error of `ln H` counts as no more than this: entropy 0 is `ln 0`.
 const ERROR_LIMIT: f64 = 2.0;
 
-/// Settings of a [`Thermostat`].
-///
-/// The knob is any number that raises entropy when it grows: see [`Knob`](crate::Knob).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct ThermostatSettings {
-    /// The entropy to hold.
-    pub target: EntropyTarget,
-    /// Knob at the start, `low..=high`: a guess of the value that holds the target.
-    pub initial: f64,
-    /// Smallest knob, above 0.
-    pub low: f64,
-    /// Largest knob, above `low`.
-    pub high: f64,
-    /// Relative change of the knob per relative error of the entropy, at least 0.
-    #[serde(default = "default_proportional")]
-    pub proportional: f64,
-    /// Relative change of the knob per relative error and step, at least 0.
-    #[serde(default = "default_integral")]
-    pub integral: f64,
-    /// Weight of the past in the measured entropy, at least 0, below 1. It delays by `s / (1 - s)`
-    /// steps.
-    #[serde(default)]
-    pub smoothing: f64,
-    /// Largest move of the knob's logarithm in one step, above 0.
-    #[serde(default = "default_largest_step")]
-    pub largest_step: f64,
+settings! {
+    /// Settings of a [`Thermostat`].
+    ///
+    /// The knob is any number that raises entropy when it grows: see [`Knob`](crate::Knob).
+    pub struct ThermostatSettings required {
+        /// The entropy to hold.
+        pub target: EntropyTarget;
+        /// Knob at the start, `low..=high`: a guess of the value that holds the target.
+        pub initial: f64;
+        /// Smallest knob, above 0.
+        pub low: f64;
+        /// Largest knob, above `low`.
+        pub high: f64;
+        /// Relative change of the knob per relative error of the entropy, at least 0.
+        #[serde(default = "default_proportional")]
+        pub proportional: f64;
+        /// Relative change of the knob per relative error and step, at least 0.
+        #[serde(default = "default_integral")]
+        pub integral: f64;
+        /// Weight of the past in the measured entropy, at least 0, below 1. It delays by `s / (1 - s)`
+        /// steps.
+        #[serde(default)]
+        pub smoothing: f64;
+        /// Largest move of the knob's logarithm in one step, above 0.
+        #[serde(default = "default_largest_step")]
+        pub largest_step: f64;
+    } also Self::check_in_order
 }
 
 fn default_proportional() -> f64 {
@@ -77,10 +76,8 @@ impl ThermostatSettings {
         };
         settings.check().map(|()| settings)
     }
-}
 
-impl Settings for ThermostatSettings {
-    fn check(&self) -> Result<(), ParameterError> {
+    fn check_in_order(&self) -> Result<(), ParameterError> {
         self.target.check()?;
         let [low, high, initial] =
             [("low", self.low), ("high", self.high), ("initial", self.initial)];
@@ -96,8 +93,6 @@ impl Settings for ThermostatSettings {
         check_below_one("smoothing", self.smoothing).map(drop)
     }
 }
-
-checked_when_read!(ThermostatSettings);
 
 /// Bound that a knob has reached while the target is still out of reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,7 +157,7 @@ enum Saturation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thermostat {
-    settings: ThermostatSettings,
+    pub(super) settings: ThermostatSettings,
     step: u64,
     log_knob: f64,
     error: f64,
@@ -188,11 +183,6 @@ impl Thermostat {
             saturation: Saturation::None,
             saturated_steps: 0,
         })
-    }
-
-    /// Its settings.
-    pub(super) fn settings(&self) -> &ThermostatSettings {
-        &self.settings
     }
 
     /// The knob of the next step, within its bounds.
@@ -249,12 +239,8 @@ impl Thermostat {
         } else {
             Saturation::None
         };
-        let goes_on = saturation == self.saturation && saturation != Saturation::None;
-        self.saturated_steps = match saturation {
-            Saturation::None => 0,
-            _ if goes_on => self.saturated_steps + 1,
-            _ => 1,
-        };
+        let before = if saturation == self.saturation { self.saturated_steps } else { 0 };
+        self.saturated_steps = if saturation == Saturation::None { 0 } else { before + 1 };
         self.saturation = saturation;
     }
 }

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use crate::{
-    column::{ColumnError, check_columns},
-    surrogate::limited,
-};
+use crate::{ColumnError, column::check_columns, surrogate::limited};
 
 /// Statistics of `x = log_prob - old_log_prob` over tokens.
 ///

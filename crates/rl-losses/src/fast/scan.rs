@@ -5,12 +5,10 @@ use std::{iter::zip, ops::Range};
 use entropy_core::{TokenCentre, state_token_covariance};
 use pulp::NullaryFnOnce;
 
-use super::{candidates::Best, draw, exact_sum::ExactSum, real::Real, threads::runs};
+use super::{candidates::Best, draw, threads::runs};
 use crate::{
-    batch::{Column, TokenBatch},
-    plan_summary::PlanSummary,
+    Centering, Column, ExactSum, PlanSummary, Real, Semantics, TokenBatch,
     selection::{Order, Selection},
-    semantics::{Centering, Semantics},
 };
 
 /// Tokens whose priorities are computed together.
@@ -81,8 +79,15 @@ pub(crate) fn first<R: Real>(
             })
         });
         let parts = batch.threads().map(pieces.collect(), |run| {
-            let scan = Scan { selection, batch, centre, seed, run };
-            pulp::Arch::new().dispatch(Pass { scan, keep, drawn_above })
+            pulp::Arch::new().dispatch(Scan {
+                selection,
+                batch,
+                centre,
+                seed,
+                run,
+                keep,
+                drawn_above,
+            })
         });
         parts.into_iter().fold(Best::new(keep), |mut all, part| {
             all.merge(part);
@@ -100,32 +105,28 @@ pub(crate) fn first<R: Real>(
 }
 
 /// One pass over a run. Not a closure: those are not always inlined into the code for the wide vectors.
-struct Pass<'a, 'b, R> {
-    scan: Scan<'a, 'b, R>,
-    keep: usize,
-    /// Only tokens that drew more than this are looked at.
-    drawn_above: Option<u64>,
-}
-
-impl<R: Real> NullaryFnOnce for Pass<'_, '_, R> {
-    type Output = Best;
-
-    #[inline(always)]
-    fn call(self) -> Best {
-        let best = Best::new(self.keep);
-        match self.drawn_above {
-            Some(floor) => self.scan.drawn_above(best, floor),
-            None => self.scan.all(best),
-        }
-    }
-}
-
 struct Scan<'a, 'b, R> {
     selection: &'a Selection,
     batch: &'a TokenBatch<'b, R>,
     centre: TokenCentre,
     seed: u64,
     run: Run,
+    keep: usize,
+    /// Only tokens that drew more than this are looked at.
+    drawn_above: Option<u64>,
+}
+
+impl<R: Real> NullaryFnOnce for Scan<'_, '_, R> {
+    type Output = Best;
+
+    #[inline(always)]
+    fn call(self) -> Best {
+        let best = Best::new(self.keep);
+        match self.drawn_above {
+            Some(floor) => self.drawn_above(best, floor),
+            None => self.all(best),
+        }
+    }
 }
 
 impl<R: Real> Scan<'_, '_, R> {
@@ -252,25 +253,18 @@ impl<R: Real> Scan<'_, '_, R> {
         let advantage = self.part(self.batch.advantage(), block.clone());
         let log_prob = self.part(self.batch.log_prob(), block.clone());
         let entropy = self.batch.column(Column::Entropy).map(|column| self.part(column, block));
-        match (self.selection.by, entropy) {
-            (Order::Entropy, Some(entropy)) => {
+        let by = self.selection.by;
+        match entropy {
+            Some(entropy) if by == Order::Entropy => {
                 for (value, entropy) in zip(values, entropy) {
                     *value = entropy.to_f64();
                 }
             }
-            (
-                Order::Covariance(Centering::State)
-                | Order::Draw { centering: Centering::State, .. },
-                Some(entropy),
-            ) => {
-                for (value, ((advantage, log_prob), entropy)) in
+            Some(entropy) if by.centering() == Some(Centering::State) => {
+                for (value, ((a, log_prob), h)) in
                     zip(values, zip(zip(advantage, log_prob), entropy))
                 {
-                    *value = state_token_covariance(
-                        advantage.to_f64(),
-                        log_prob.to_f64(),
-                        entropy.to_f64(),
-                    );
+                    *value = state_token_covariance(a.to_f64(), log_prob.to_f64(), h.to_f64());
                 }
             }
             // Without the column there is nothing to rank by; `check` has refused the batch before.

@@ -55,19 +55,3 @@ impl Spread {
         values
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn any_run_of_tokens_has_its_values() {
-        let spread = Spread::per_sequence(vec![1.0, 9.0, 2.0, 3.0], &[2, 0, 1, 3]);
-        let expected = [1.0, 1.0, 2.0, 3.0, 3.0, 3.0];
-        for start in 0..=6 {
-            for end in start..=6 {
-                assert_eq!(spread.values(start..end), expected[start..end]);
-            }
-        }
-    }
-}

@@ -80,15 +80,6 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn results_stand_in_the_order_of_the_jobs() {
-        for threads in [Threads::ONE, Threads::new(3, at_once)] {
-            let squares = threads.map((0..7u32).collect(), |job| job * job);
-            assert_eq!(squares, [0, 1, 4, 9, 16, 25, 36]);
-            assert!(threads.map(Vec::new(), |job: u32| job).is_empty());
-        }
-    }
-
-    #[test]
     fn a_small_batch_is_one_piece() {
         let lengths = |tokens: usize| -> Vec<usize> {
             Threads::new(3, at_once).pieces(tokens).map(|piece| piece.len()).collect()

@@ -1,13 +1,9 @@
 //! BAPO: bounds of the clip that move until positive tokens weigh as much as negative ones.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
-    method::{policy_method::PolicyMethod, ppo_clip::DualClip},
-    parameter::{ParameterError, check, check_not_negative, check_positive, settings},
-    plan_summary::PlanSummary,
-    surrogate::{clipped_at, limited, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
+    DualClip, ExactSum, ParameterError, PlanSummary, PolicyMethod, Real, Scored, Spread, Token,
+    TokenBatch, TokenLoss, Visitor, limited, limited_log_ratio, parameter::check, settings,
+    surrogate::clipped_at,
 };
 
 /// Most steps that a bound may take: a plan sums over the tokens once for each.

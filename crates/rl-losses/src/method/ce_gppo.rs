@@ -1,12 +1,6 @@
 //! CE-GPPO: clipped tokens keep a bounded gradient.
 
-use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
-};
+use crate::{Real, Scored, Surrogate, Term, Token, TokenLoss, limited_log_ratio, settings};
 
 settings! {
     /// The clipped surrogate whose clipped tokens keep the gradient of `-β · bound · r/sg(r) · A`: the
@@ -42,10 +36,4 @@ impl TokenLoss for CeGppo {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for CeGppo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

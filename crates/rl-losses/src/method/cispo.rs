@@ -1,12 +1,6 @@
 //! CISPO: clip the weight, keep every token's gradient.
 
-use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    surrogate::{limited, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
-};
+use crate::{Real, Scored, Term, Token, TokenLoss, limited, limited_log_ratio, settings};
 
 settings! {
     /// `-w A log π_θ` with the ratio, clipped and not differentiated, as its weight:
@@ -36,10 +30,4 @@ impl TokenLoss for Cispo {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for Cispo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

@@ -1,12 +1,11 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
 use crate::{
-    method::{covariance_control::CovarianceBand, policy_method::PolicyMethod},
-    parameter::{ParameterError, check_fraction, check_not_negative, settings},
+    Centering, ClipRange, CovarianceBand, Dropping, ParameterError, PolicyMethod, Scope, Semantics,
+    Surrogate, Visitor,
+    parameter::check_fraction,
     selection::{Order, Selection},
-    semantics::{Centering, Scope, Semantics},
-    surrogate::{ClipRange, Dropping, Surrogate},
-    term::Visitor,
+    settings,
 };
 
 settings! {

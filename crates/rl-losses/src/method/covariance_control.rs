@@ -3,21 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    batch::Column,
-    method::{
-        kl_cov::Plain,
-        policy_method::PolicyMethod,
-        ppo_clip::{DualClip, PpoClip},
-        treatment::{Detaching, Penalising, Penalty, Reweighing, Treatment},
-    },
-    parameter::{
-        ParameterError, Settings, check_below, check_finite, check_fraction, checked_when_read,
-        settings,
-    },
+    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PolicyMethod, PpoClip, Scope,
+    Semantics, Surrogate, Treatment, Visitor,
+    method::{kl_cov::Plain, treatment::Treated},
+    parameter::{check_below, check_finite},
     selection::{Order, Selection},
-    semantics::{Centering, Scope, Semantics},
-    surrogate::{ClipRange, Dropping, Surrogate},
-    term::Visitor,
+    settings,
 };
 
 /// Rule that selects tokens of high covariance.
@@ -31,25 +22,18 @@ pub enum Select {
     Band(CovarianceBand),
 }
 
-/// Open interval of covariances, in nat·reward, that tokens are drawn from.
-///
-/// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct CovarianceBand {
-    /// Lower end of the covariance band.
-    #[serde(rename = "covariance_low")]
-    pub(crate) low: f64,
-    /// Upper end of the covariance band.
-    #[serde(rename = "covariance_high")]
-    pub(crate) high: f64,
-}
-
-impl Settings for CovarianceBand {
-    fn check(&self) -> Result<(), ParameterError> {
-        Self::new(self.low, self.high).map(drop)
-    }
+settings! {
+    /// Open interval of covariances, in nat·reward, that tokens are drawn from.
+    ///
+    /// Open, as in both codes; the paper writes it closed: row 4 of `docs/paper-vs-code.md`.
+    pub struct CovarianceBand required {
+        /// Lower end of the covariance band.
+        #[serde(rename = "covariance_low")]
+        pub(crate) low: f64;
+        /// Upper end of the covariance band.
+        #[serde(rename = "covariance_high")]
+        pub(crate) high: f64;
+    } also |band| Self::new(band.low, band.high).map(drop)
 }
 
 impl CovarianceBand {
@@ -65,8 +49,6 @@ impl CovarianceBand {
         Ok(Self { low, high })
     }
 }
-
-checked_when_read!(CovarianceBand);
 
 /// The surrogate that tokens have otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -128,27 +110,14 @@ settings! {
     }
 }
 
-impl CovarianceControl {
-    /// Returns true if selected tokens have the gradient of any other where policy and old policy are the same.
-    pub(super) fn is_inert_on_policy(&self) -> bool {
-        self.treatment.is_inert_on_policy()
-    }
-}
-
 impl PolicyMethod for CovarianceControl {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        let base = self.base.surrogate();
-        match self.treatment {
-            Treatment::Drop => visitor.visit(&Dropping(base)),
-            Treatment::Detach => visitor.visit(&Detaching(base)),
-            Treatment::Reweight(reweight) => {
-                visitor.visit(&Reweighing { base, factor: reweight.factor })
-            }
+        let (base, treatment) = (self.base.surrogate(), self.treatment);
+        if base == Surrogate::PLAIN {
             // Two thirds of the work, as nothing is compared with bounds that are not there.
-            Treatment::Penalise(penalty) if base == Surrogate::PLAIN => {
-                visitor.visit(&Penalising { base: Plain, penalty })
-            }
-            Treatment::Penalise(penalty) => visitor.visit(&Penalising { base, penalty }),
+            visitor.visit(&Treated { base: Plain, treatment })
+        } else {
+            visitor.visit(&Treated { base, treatment })
         }
     }
 

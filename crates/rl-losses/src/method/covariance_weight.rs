@@ -1,16 +1,8 @@
 //! CW-GRPO: tokens of extreme covariance weigh less, by a Gaussian of their covariance.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{
-        exact_sum::{ExactSum, sums_of},
-        real::Real,
-    },
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Shared, Sources, Token, TokenLoss, Visitor},
+    ExactSum, PlanSummary, PolicyMethod, Real, Scored, Shared, Sources, Surrogate, Token,
+    TokenBatch, TokenLoss, Visitor, fast::exact_sum::sums_of, limited_log_ratio, settings,
 };
 
 /// Magnitude beyond any log-probability or advantage, so that its moments are finite whatever the columns hold.
@@ -45,52 +37,35 @@ settings! {
     }
 }
 
-/// The Gaussian of a mini-batch.
-#[derive(Clone, Copy)]
-struct Gaussian {
-    mean_log_prob: f64,
-    mean_advantage: f64,
-    /// `1 / 2σ²`.
-    rate: f64,
-    /// Mean square of the covariances, times the rate: with it added, no token of less than the mean square weighs less than 1.
-    level: f64,
-    /// Factor that makes the mean weight 1.
-    scale: f64,
+/// The Gaussian of a mini-batch, from the moments of the covariances' factors `x` and `y`: means of log-probability and advantage,
+/// the rate `1 / 2σ²`, the level, and the factor that makes the mean weight 1, which is 1 until the sum of the weights is known.
+///
+/// The level is the mean square of the covariances times the rate: with it added, no token of less than the mean square weighs less
+/// than 1. All weights are 1 if all covariances are the same up to rounding.
+fn gaussian(summary: &PlanSummary) -> Shared {
+    let count = summary.tokens as f64;
+    let moments: Vec<f64> = summary.sums.iter().map(|sum| sum.total() / count).collect();
+    let [x, y, x2, product, y2, x_product, y_product, square] = moments[..] else {
+        return [0.0, 0.0, 0.0, 0.0, 1.0];
+    };
+    let mean = product - x * y;
+    // E (x - E x)² (y - E y)², multiplied out.
+    let mean_square = square - 2.0 * (y * x_product + x * y_product)
+        + (y * y * x2 + 4.0 * x * y * product + x * x * y2)
+        - 3.0 * x * x * y * y;
+    let variance = mean_square - mean * mean;
+    let rate = if variance > ROUNDING * square { 0.5 / variance } else { 0.0 };
+    [x, y, rate, rate * mean_square, 1.0]
 }
 
-impl Gaussian {
-    /// From the moments of the covariances' factors `x` and `y`; all weights are 1 if all covariances are the same up to rounding.
-    fn of(summary: &PlanSummary) -> Self {
-        let count = summary.tokens as f64;
-        let moments: Vec<f64> = summary.sums.iter().map(|sum| sum.total() / count).collect();
-        let [x, y, x2, product, y2, x_product, y_product, square] = moments[..] else {
-            return Self::from([0.0, 0.0, 0.0, 0.0, 1.0]);
-        };
-        let mean = product - x * y;
-        // E (x - E x)² (y - E y)², multiplied out.
-        let mean_square = square - 2.0 * (y * x_product + x * y_product)
-            + (y * y * x2 + 4.0 * x * y * product + x * x * y2)
-            - 3.0 * x * x * y * y;
-        let variance = mean_square - mean * mean;
-        let rate = if variance > ROUNDING * square { 0.5 / variance } else { 0.0 };
-        Self::from([x, y, rate, rate * mean_square, 1.0])
-    }
-
-    /// Weight of a token.
-    #[inline(always)]
-    fn weight(self, log_prob: f64, advantage: f64) -> f64 {
-        let held = |value: f64| value.held(-LARGEST, LARGEST);
-        let covariance =
-            (held(log_prob) - self.mean_log_prob) * (held(advantage) - self.mean_advantage);
-        let exponent = self.level - self.rate * covariance * covariance;
-        self.scale * Real::exp(exponent.lesser(LARGEST_EXPONENT))
-    }
-}
-
-impl From<Shared> for Gaussian {
-    fn from([mean_log_prob, mean_advantage, rate, level, scale]: Shared) -> Self {
-        Self { mean_log_prob, mean_advantage, rate, level, scale }
-    }
+/// Weight of a token under a [`gaussian`].
+#[inline(always)]
+fn weight(gaussian: Shared, log_prob: f64, advantage: f64) -> f64 {
+    let [mean_log_prob, mean_advantage, rate, level, scale] = gaussian;
+    let held = |value: f64| value.held(-LARGEST, LARGEST);
+    let covariance = (held(log_prob) - mean_log_prob) * (held(advantage) - mean_advantage);
+    let exponent = level - rate * covariance * covariance;
+    scale * Real::exp(exponent.lesser(LARGEST_EXPONENT))
 }
 
 impl TokenLoss for CovarianceWeight {
@@ -102,7 +77,7 @@ impl TokenLoss for CovarianceWeight {
 
     #[inline(always)]
     fn constant(&self, sources: Sources) -> f64 {
-        Gaussian::from(sources.shared).weight(sources.log_prob, sources.advantage)
+        weight(sources.shared, sources.log_prob, sources.advantage)
     }
 
     limited_log_ratio!();
@@ -127,15 +102,15 @@ impl PolicyMethod for CovarianceWeight {
         batch: &TokenBatch<'_, R>,
         summary: &PlanSummary,
     ) -> Vec<ExactSum> {
-        let gaussian = Gaussian::of(summary);
+        let gaussian = gaussian(summary);
         sums_of(batch.log_prob(), batch.advantage(), |log_prob, advantage| {
-            [gaussian.weight(log_prob, advantage)]
+            [weight(gaussian, log_prob, advantage)]
         })
     }
 
-    /// Numbers of [`Gaussian`], with the scale that the sum of the weights asks for.
+    /// The [`gaussian`], with the scale that the sum of the weights asks for.
     fn shared(&self, summary: &PlanSummary, later: &[ExactSum]) -> Option<Shared> {
-        let Gaussian { mean_log_prob, mean_advantage, rate, level, .. } = Gaussian::of(summary);
+        let [mean_log_prob, mean_advantage, rate, level, _] = gaussian(summary);
         let total: f64 = later.iter().map(ExactSum::total).sum();
         let scale = summary.tokens as f64 / total.max(f64::MIN_POSITIVE);
         Some([mean_log_prob, mean_advantage, rate, level, scale])

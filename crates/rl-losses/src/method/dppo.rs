@@ -1,12 +1,6 @@
 //! DPPO: a trust region in probability, not in the ratio.
 
-use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{limited, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
-};
+use crate::{Real, Scored, Term, Token, TokenLoss, limited, limited_log_ratio, settings};
 
 /// Keeps probabilities away from 1 where a logarithm is taken of the rest.
 const REST: f64 = 1e-8;
@@ -84,12 +78,6 @@ impl TokenLoss for DppoTv {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for DppoTv {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-}
-
 impl TokenLoss for DppoKl {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
@@ -104,12 +92,6 @@ impl TokenLoss for DppoKl {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for DppoKl {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-}
-
 /// KL divergence between two distributions over "this token" and "any other", in nats.
 fn binary_kl(old_log_prob: f64, log_prob: f64) -> f64 {
     let (old, new) = (old_log_prob.exp(), log_prob.exp());
@@ -117,17 +99,4 @@ fn binary_kl(old_log_prob: f64, log_prob: f64) -> f64 {
     // A token of no probability before diverges by nothing, however far its logarithm is.
     let this_token = if old > 0.0 { old * (old_log_prob - log_prob) } else { 0.0 };
     this_token + (1.0 - old) * (rest(old) - rest(new))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_divergence_is_that_of_two_coins() {
-        let expected = 0.3 * (0.3f64 / 0.6).ln() + 0.7 * (0.7f64 / 0.4).ln();
-        assert!((binary_kl(0.3f64.ln(), 0.6f64.ln()) - expected).abs() < 1e-15);
-        assert!(binary_kl(0.0, 0.0).abs() < 1e-300);
-        assert!(binary_kl(-800.0, -0.1).is_finite() && binary_kl(0.0, -800.0).is_finite());
-    }
 }

@@ -1,11 +1,6 @@
 //! DRO: a quadratic pull to the old policy.
 
-use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
-};
+use crate::{Real, Scored, Term, Token, TokenLoss, parameter::settings};
 
 settings! {
     /// `-(A log π_θ - β/2 (log r)²)`: direct reward optimisation, a quadratic pull to the old policy on
@@ -27,11 +22,5 @@ impl TokenLoss for Dro {
         let pull = Term { value: R::of(0.5) * beta * x * x, d_log_prob: beta * x };
         let term = Term::score_function(R::of(1.0), token.advantage, token.log_prob).plus(pull);
         Scored::open(term, x != R::of(0.0))
-    }
-}
-
-impl PolicyMethod for Dro {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
     }
 }

@@ -1,11 +1,7 @@
 //! DCPO: clip bounds that depend on how likely the token was.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_above_one, check_not_negative, settings},
-    surrogate::{clipped_at, limited, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
+    Real, Scored, Token, TokenLoss, limited, limited_log_ratio, settings, surrogate::clipped_at,
 };
 
 settings! {
@@ -45,10 +41,4 @@ impl TokenLoss for DynamicClip {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for DynamicClip {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

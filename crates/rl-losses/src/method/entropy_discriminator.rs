@@ -3,16 +3,8 @@
 use std::iter::zip;
 
 use crate::{
-    batch::{Column, TokenBatch},
-    fast::{
-        exact_sum::{ExactSum, sums_of},
-        real::Real,
-    },
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    Column, Dropping, ExactSum, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
+    fast::exact_sum::sums_of, settings,
 };
 
 /// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.

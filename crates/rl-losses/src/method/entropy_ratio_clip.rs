@@ -1,13 +1,8 @@
 //! ERC: drop tokens whose entropy changed too much.
 
 use crate::{
-    batch::{Column, TokenBatch},
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_below, check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    Column, Dropping, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
+    parameter::check_below, settings,
 };
 
 settings! {

@@ -1,15 +1,8 @@
 //! GMPO: the geometric mean of the ratios of a sequence.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{real::Real, spread::Spread},
-    method::{
-        per_sequence::{Sums, per_sequence},
-        policy_method::PolicyMethod,
-    },
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    PlanSummary, PolicyMethod, Real, Scored, Spread, Term, Token, TokenBatch, TokenLoss, Visitor,
+    method::per_sequence::per_sequence, settings,
 };
 
 settings! {
@@ -69,7 +62,10 @@ impl PolicyMethod for Gmpo {
 
     /// `-mean A · exp(mean clipped log r)` of each sequence.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        let loss = |sums: Sums| -(sums.advantage / sums.length) * sums.mean_taken().exp();
-        per_sequence(batch, |log_ratio, advantage| self.clipped(log_ratio, advantage).0, loss)
+        per_sequence(
+            batch,
+            |log_ratio, advantage| self.clipped(log_ratio, advantage).0,
+            |taken, advantage, length| -(advantage / length) * (taken / length).exp(),
+        )
     }
 }

@@ -1,13 +1,8 @@
 //! GSPO: the clipped surrogate of the sequence's ratio.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{real::Real, spread::Spread},
-    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{ClipRange, Surrogate},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    ClipRange, PlanSummary, PolicyMethod, Real, Scored, Spread, Surrogate, Term, Token, TokenBatch,
+    TokenLoss, Visitor, method::per_sequence::per_sequence, settings,
 };
 
 /// Log of the token's ratio beyond which it is held, in nats (verl).
@@ -55,6 +50,6 @@ impl PolicyMethod for Gspo {
 
     /// Mean log-ratio of each sequence, in nats.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        per_sequence(batch, |log_ratio, _| log_ratio, |sums| sums.mean_taken())
+        per_sequence(batch, |log_ratio, _| log_ratio, |total, _, length| total / length)
     }
 }

@@ -1,13 +1,10 @@
 //! The 80/20 rule: learn from the tokens of highest entropy only.
 
 use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_fraction, check_not_negative, settings},
+    PolicyMethod, Real, Scope, Scored, Semantics, Surrogate, Token, TokenLoss, Visitor,
+    limited_log_ratio,
     selection::{Order, Selection},
-    semantics::{Scope, Semantics},
-    surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
+    settings,
 };
 
 settings! {

@@ -1,16 +1,11 @@
 //! KL-Cov: penalise the move of the tokens of highest covariance.
 
 use crate::{
-    fast::real::Real,
-    kl::KlEstimator,
-    method::{
-        policy_method::PolicyMethod,
-        treatment::{Anchor, Penalising, Penalty, Treatment},
-    },
-    parameter::{ParameterError, Settings, check_fraction, check_not_negative, settings},
+    Anchor, Centering, KlEstimator, ParameterError, Penalty, PolicyMethod, Real, Scope, Scored,
+    Semantics, Settings, Term, Token, TokenLoss, Treatment, Visitor,
+    method::treatment::Treated,
     selection::{Order, Selection},
-    semantics::{Centering, Scope, Semantics},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    settings,
 };
 
 settings! {
@@ -61,20 +56,15 @@ impl KlCov {
         Self { centering, scope, semantics, ..self }
     }
 
-    fn penalty(&self) -> Penalty {
+    pub(super) fn treatment(&self) -> Treatment {
         let Self { divergence, coefficient, .. } = *self;
-        Penalty { divergence, coefficient, anchor: Anchor::Old }
-    }
-
-    /// Returns true if the penalty has no gradient where policy and old policy are the same.
-    pub(crate) fn is_inert_on_policy(&self) -> bool {
-        Treatment::Penalise(self.penalty()).is_inert_on_policy()
+        Treatment::Penalise(Penalty { divergence, coefficient, anchor: Anchor::Old })
     }
 }
 
 impl PolicyMethod for KlCov {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(&Penalising { base: Plain, penalty: self.penalty() })
+        visitor.visit(&Treated { base: Plain, treatment: self.treatment() })
     }
 
     /// The share of highest covariance. There is no test of the sign: with few tokens the highest covariance may be negative, and

@@ -28,18 +28,11 @@ mod topr;
 mod treatment;
 mod vespo;
 
-use std::sync::LazyLock;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    aggregation::Aggregation,
-    batch::{Column, TokenBatch},
-    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
-    parameter::{ParameterError, Settings},
-    plan_summary::PlanSummary,
-    selection::Selection,
-    term::{Shared, Visitor},
+    Aggregation, Column, ExactSum, ParameterError, PlanSummary, Real, Shared, TokenBatch,
+    fast::spread::Spread, parameter::Settings, selection::Selection, term::Visitor,
 };
 
 pub use bapo::Bapo;
@@ -101,35 +94,20 @@ pub struct Method {
     pub effect: &'static str,
 }
 
-/// Every method, the published baselines first.
-pub fn registry() -> &'static [Method] {
-    static METHODS: LazyLock<Vec<Method>> = LazyLock::new(table);
-    &METHODS
-}
-
 /// A method by its name in a configuration.
 pub fn method(name: &str) -> Option<&'static Method> {
     registry().iter().find(|method| method.name == name)
 }
 
-/// Entry of the table: with one update per rollout batch the method is the plain policy gradient.
-fn always<M>(_: &M) -> bool {
-    true
-}
-
-/// Entry of the table: the method acts in the first update of a rollout batch too.
-fn never<M>(_: &M) -> bool {
-    false
-}
-
 /// Makes [`PolicyLoss`] and all that is told by method of one table. Each row: documentation, variant with its settings, name;
-/// title; source; standing, aggregation; columns needed besides those of selection and treatment; whether inert on-policy; effect.
+/// title; source; standing, aggregation; columns needed besides those of selection and constants; the test of whether it is inert
+/// on-policy, if it is not always; effect.
 macro_rules! methods {
     ($(
         $(#[doc = $doc:literal])+
         $variant:ident($settings:ident) $name:literal, $title:literal,
         $source:literal, $standing:ident, $aggregation:ident,
-        needs: [$($column:ident),*], inert_on_policy: $inert:expr,
+        $(needs: [$($column:ident),+],)? $(inert_on_policy: $inert:expr,)?
         $effect:literal;
     )+) => {
         /// A policy loss: the configuration is the algorithm.
@@ -149,16 +127,17 @@ macro_rules! methods {
             $($(#[doc = $doc])+ #[serde(rename = $name)] $variant($settings),)+
         }
 
-        fn table() -> Vec<Method> {
-            vec![$(Method {
+        /// Every method, the published baselines first.
+        pub fn registry() -> &'static [Method] {
+            const { &[$(Method {
                 name: $name,
                 title: $title,
                 source: $source,
                 standing: Standing::$standing,
-                default: PolicyLoss::$variant($settings::default()),
+                default: PolicyLoss::$variant($settings::DEFAULT),
                 aggregation: Aggregation::$aggregation,
                 effect: $effect,
-            },)+]
+            },)+] }
         }
 
         impl PolicyLoss {
@@ -171,11 +150,16 @@ macro_rules! methods {
             /// the same, as in the first update of a rollout batch. Such a method needs a second update to do
             /// anything. (For GMPO, if a sequence has one advantage.)
             pub fn is_inert_on_policy(&self) -> bool {
-                match self { $(Self::$variant(loss) => $inert(loss),)+ }
+                match self { $(
+                    Self::$variant(loss) => {
+                        let tests: &[fn(&$settings) -> bool] = &[$($inert)?];
+                        tests.iter().all(|test| test(loss))
+                    }
+                )+ }
             }
 
             fn own_columns(&self) -> &'static [Column] {
-                match self { $(Self::$variant(_) => &[$(Column::$column),*],)+ }
+                match self { $(Self::$variant(_) => &[$($(Column::$column),+)?],)+ }
             }
         }
 
@@ -229,147 +213,147 @@ methods! {
     /// Clipped surrogate (PPO; GRPO with group advantages).
     PpoClip(PpoClip) "ppo-clip", "PPO clip, clip-higher, dual clip",
     "arXiv:1707.06347, 1912.09729, 2503.14476", Established, TokenMean,
-    needs: [], inert_on_policy: always,
     "lowers it; less so with a higher upper bound";
 
     /// Clip-Cov.
     ClipCov(ClipCov) "clip-cov", "Clip-Cov",
     "arXiv:2505.22617 Eqs. 11-12", Established, TokenMean,
-    needs: [], inert_on_policy: never,
+    inert_on_policy: |_| false,
     "holds it: a few tokens of high covariance lose their gradient";
 
     /// KL-Cov.
     KlCov(KlCov) "kl-cov", "KL-Cov",
     "arXiv:2505.22617 Eqs. 13-14", Established, TokenMean,
-    needs: [], inert_on_policy: KlCov::is_inert_on_policy,
+    inert_on_policy: |loss| loss.treatment().is_inert_on_policy(),
     "holds it: tokens of highest covariance are held to the old policy";
 
     /// Any selector of tokens by covariance, with any treatment, over any surrogate.
     CovarianceControl(CovarianceControl) "covariance-control", "covariance selector and treatment",
     "generalises arXiv:2505.22617", Ours, TokenMean,
-    needs: [], inert_on_policy: CovarianceControl::is_inert_on_policy,
+    inert_on_policy: |loss| loss.treatment.is_inert_on_policy(),
     "holds it, by the parts chosen";
 
     /// CISPO: the clipped ratio as a weight.
     Cispo(Cispo) "cispo", "CISPO",
     "arXiv:2506.13585, 2510.13786", Established, TokenMean,
-    needs: [], inert_on_policy: always,
     "keeps the gradient of rare tokens";
 
     /// GSPO: the ratio of the sequence.
     Gspo(Gspo) "gspo", "GSPO",
     "arXiv:2507.18071", Established, SeqMeanTokenMean,
-    needs: [], inert_on_policy: always,
     "none by design";
 
     /// GMPO: the geometric mean of the ratios of a sequence.
     Gmpo(Gmpo) "gmpo", "GMPO",
     "arXiv:2507.20673", Established, SeqMeanTokenMean,
-    needs: [], inert_on_policy: always,
     "lowers it more slowly: outliers of the ratio count less";
 
     /// SAPO: a smooth gate in place of the clip.
     Sapo(Sapo) "sapo", "SAPO",
     "arXiv:2511.20347", Established, SeqMeanTokenMean,
-    needs: [], inert_on_policy: always,
     "none by design";
 
     /// DPPO with total variation.
     DppoTv(DppoTv) "dppo-tv", "DPPO, total variation",
     "arXiv:2602.04879", Established, TokenMean,
-    needs: [], inert_on_policy: always,
     "lets rare tokens rise";
 
     /// DPPO with the KL divergence.
     DppoKl(DppoKl) "dppo-kl", "DPPO, KL divergence",
     "arXiv:2602.04879", Established, TokenMean,
-    needs: [], inert_on_policy: always,
     "lets rare tokens rise";
 
     /// REINFORCE and GPG: the score function alone.
     Reinforce(ScoreFunction) "reinforce", "REINFORCE, GPG",
     "Williams 1992; arXiv:2504.02546", Established, TokenMean,
-    needs: [], inert_on_policy: always,
     "lowers it";
 
     /// DRO: a quadratic pull to the old policy.
     Dro(Dro) "dro", "DRO",
     "arXiv:2405.19107", Established, TokenMean,
-    needs: [], inert_on_policy: always,
     "slows its change: every token is held to the old policy";
 
     /// 80/20: the tokens of highest entropy alone.
     HighEntropy(HighEntropy) "high-entropy", "80/20, high-entropy tokens",
     "arXiv:2506.01939", Established, TokenMean,
-    needs: [Entropy], inert_on_policy: never,
+    inert_on_policy: |_| false,
     "spares the tokens that have little left";
 
     /// STEER: weights by the change of entropy.
     Steer(Steer) "steer", "STEER",
     "arXiv:2510.10150", SingleLab, TokenMean,
-    needs: [Entropy], inert_on_policy: never,
+    inert_on_policy: |_| false,
     "slows its change: tokens that change it most weigh less";
 
     /// CE-GPPO: clipped tokens keep a bounded gradient.
     CeGppo(CeGppo) "ce-gppo", "CE-GPPO",
     "arXiv:2509.20712", SingleLab, TokenMean,
-    needs: [], inert_on_policy: always,
     "raises it by the upper, lowers it by the lower coefficient";
 
     /// Positive and negative advantages weighed apart (NSR, PSR, weighted REINFORCE).
     SignWeight(SignWeight) "sign-weight", "NSR, PSR, weighted REINFORCE",
     "arXiv:2506.01347, 2511.05993", SingleLab, TokenMean,
-    needs: [], inert_on_policy: never,
+    inert_on_policy: |_| false,
     "holds it: positive samples weigh less";
 
     /// ERC: tokens whose entropy changed too much are dropped.
     EntropyRatioClip(EntropyRatioClip) "entropy-ratio-clip", "entropy-ratio clip",
     "arXiv:2512.05591", SingleLab, TokenMean,
-    needs: [Entropy, OldEntropy], inert_on_policy: always,
+    needs: [Entropy, OldEntropy],
     "slows its change: tokens whose entropy jumped are dropped";
 
     /// DCPO: bounds that depend on the old probability.
     DynamicClip(DynamicClip) "dynamic-clip", "DCPO, dynamic clip bounds",
     "arXiv:2509.02333", SingleLab, TokenMean,
-    needs: [], inert_on_policy: always,
     "lets rare tokens rise";
 
     /// Off-policy sequence masking: stale sequences of negative advantage are left out.
     SequenceMask(SequenceMask) "sequence-mask", "off-policy sequence masking",
     "arXiv:2512.02556 Eq. 9", Established, TokenMean,
-    needs: [RolloutLogProb], inert_on_policy: never,
+    needs: [RolloutLogProb], inert_on_policy: |_| false,
     "holds it: mistakes that the policy has left lower no rare token further";
 
     /// VESPO: a smooth weight of the sequence's ratio in place of a clip.
     Vespo(Vespo) "vespo", "VESPO",
     "arXiv:2602.10693", SingleLab, TokenMean,
-    needs: [], inert_on_policy: always,
     "none by design";
 
     /// TOPR: positive samples as they are, negative ones by a ratio of at most 1.
     Topr(Topr) "topr", "TOPR, tapered off-policy REINFORCE",
     "arXiv:2503.14286 Eq. 8", SingleLab, SeqMeanTokenSum,
-    needs: [], inert_on_policy: Topr::is_inert_on_policy,
+    inert_on_policy: Topr::is_inert_on_policy,
     "lowers it: positive samples are learnt without a bound";
 
     /// BAPO: bounds of the ratio that balance positive and negative tokens.
     Bapo(Bapo) "bapo", "BAPO, balanced adaptive clipping",
     "arXiv:2510.18927", SingleLab, TokenMean,
-    needs: [], inert_on_policy: always,
     "holds it: rare tokens may rise further, and fewer of them fall";
 
     /// Entropy-discriminator clip: tokens of negative advantage that would lower the entropy most are dropped.
     EntropyDiscriminator(EntropyDiscriminator) "entropy-discriminator", "entropy-discriminator clip, Clip_B",
     "arXiv:2602.03392", SingleLab, TokenMean,
-    needs: [Entropy], inert_on_policy: never,
+    needs: [Entropy], inert_on_policy: |_| false,
     "holds it: unlikely tokens fall no further";
 
     /// CW-GRPO: tokens of extreme covariance weigh less.
     CovarianceWeight(CovarianceWeight) "covariance-weight", "CW-GRPO, Gaussian covariance weights",
     "arXiv:2605.11538", SingleLab, TokenMean,
-    needs: [], inert_on_policy: never,
+    inert_on_policy: |_| false,
     "slows its change: tokens of extreme covariance weigh less";
 }
+
+/// Implements [`PolicyMethod`] for methods that score each token by itself and need nothing of a plan.
+macro_rules! of_tokens_alone {
+    ($($method:ident),+) => {$(
+        impl PolicyMethod for $method {
+            fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+                visitor.visit(self)
+            }
+        }
+    )+};
+}
+
+of_tokens_alone!(Cispo, CeGppo, DppoKl, DppoTv, Dro, DynamicClip, Sapo, ScoreFunction, SignWeight);
 
 impl PolicyLoss {
     /// The columns this method reads besides the three.

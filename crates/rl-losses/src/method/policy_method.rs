@@ -1,11 +1,8 @@
 //! The part of a method that stands in its own file: what it does with a mini-batch and with a token.
 
 use crate::{
-    batch::{Column, TokenBatch},
-    fast::{exact_sum::ExactSum, real::Real, spread::Spread},
-    plan_summary::PlanSummary,
-    selection::Selection,
-    term::{Shared, Visitor},
+    Column, ExactSum, PlanSummary, Real, Shared, TokenBatch, fast::spread::Spread,
+    selection::Selection, term::Visitor,
 };
 
 /// A method of the registry. Its row in the table of `method/mod.rs` has its name, its publication and the columns it needs.

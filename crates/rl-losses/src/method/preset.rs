@@ -1,20 +1,8 @@
 //! Published settings by name.
 
 use crate::{
-    method::{
-        PolicyLoss,
-        ce_gppo::CeGppo,
-        cispo::Cispo,
-        clip_cov::ClipCov,
-        dppo::DppoTv,
-        entropy_ratio_clip::EntropyRatioClip,
-        gspo::Gspo,
-        kl_cov::KlCov,
-        ppo_clip::{DualClip, PpoClip},
-        sign_weight::SignWeight,
-    },
-    semantics::{Scope, Semantics},
-    surrogate::ClipRange,
+    CeGppo, Cispo, ClipCov, ClipRange, DppoTv, DualClip, EntropyRatioClip, Gspo, KlCov, PolicyLoss,
+    PpoClip, Scope, Semantics, SignWeight,
 };
 
 /// A loss with published numbers.
@@ -28,15 +16,10 @@ pub struct Preset {
     pub loss: PolicyLoss,
 }
 
-/// Every preset, in the order of the paper: baselines, Clip-Cov, KL-Cov, library defaults.
-pub fn presets() -> &'static [Preset] {
-    &PRESETS
-}
-
 impl PolicyLoss {
     /// The loss that a published run used, by the preset's name.
     pub fn preset(name: &str) -> Option<Self> {
-        PRESETS.iter().find(|preset| preset.name == name).map(|preset| preset.loss)
+        presets().iter().find(|preset| preset.name == name).map(|preset| preset.loss)
     }
 }
 
@@ -67,138 +50,69 @@ const fn forked(loss: PolicyLoss) -> PolicyLoss {
 }
 
 const fn sign_weight(positive: f64, negative: f64) -> PolicyLoss {
-    PolicyLoss::SignWeight(SignWeight {
-        positive,
-        negative,
-        clip_ratio_low: 0.2,
-        clip_ratio_high: 0.2,
-    })
+    PolicyLoss::SignWeight(SignWeight { positive, negative, ..SignWeight::DEFAULT })
 }
 
-const fn preset(name: &'static str, source: &'static str, loss: PolicyLoss) -> Preset {
-    Preset { name, source, loss }
+/// Makes the table of the presets. Each row: name, source of the numbers, loss.
+macro_rules! presets {
+    ($($name:literal, $source:literal, $loss:expr;)+) => {
+        /// Every preset, in the order of the paper: baselines, Clip-Cov, KL-Cov, library defaults.
+        pub fn presets() -> &'static [Preset] {
+            const { &[$(Preset { name: $name, source: $source, loss: $loss }),+] }
+        }
+    };
 }
 
-const PRESETS: [Preset; 23] = [
-    preset(
-        "grpo",
-        "arXiv:2402.03300 Eq. 3; baseline of arXiv:2505.22617 (ratio clipped at 0.2)",
-        ppo_clip(0.2, 0.2, DualClip::OFF),
-    ),
-    preset(
-        "clip-higher",
-        "baseline of arXiv:2505.22617, Sec. 4.3 (upper bound 0.28)",
-        ppo_clip(0.2, 0.28, DualClip::OFF),
-    ),
-    preset(
-        "dapo",
-        "arXiv:2503.14476; verl recipe/dapo (clip-higher, dual clip at 10)",
-        ppo_clip(0.2, 0.28, DualClip { ceiling: 10.0 }),
-    ),
-    preset(
-        "paper-7b-clip-cov",
-        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_clip_cov.sh",
-        clip_cov(1.0),
-    ),
-    preset(
-        "paper-32b-clip-cov",
-        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_clip_cov.sh",
-        clip_cov(1.0),
-    ),
-    preset(
-        "paper-7b-kl-cov",
-        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_kl_cov.sh",
-        kl_cov(2e-3, 1.0),
-    ),
-    preset(
-        "paper-32b-kl-cov",
-        "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_kl_cov.sh",
-        kl_cov(2e-4, 1.0),
-    ),
-    preset(
-        "prime-ppo-clip",
-        "Entropy-Mechanism-of-RL baseline: no dual clip, no limit on the log-ratio",
-        forked(ppo_clip(0.2, 0.2, DualClip::OFF)),
-    ),
-    preset(
-        "prime-7b-clip-cov",
-        "Entropy-Mechanism-of-RL recipe/dapo/7b_clip_cov.sh, within micro-batches",
-        forked(clip_cov(1.0)),
-    ),
-    preset(
-        "prime-7b-kl-cov",
-        "Entropy-Mechanism-of-RL recipe/dapo/7b_kl_cov.sh (0.2 percent), within micro-batches",
-        forked(kl_cov(2e-3, 1.0)),
-    ),
-    preset(
-        "prime-32b-kl-cov",
-        "Entropy-Mechanism-of-RL recipe/dapo/32b_kl_cov.sh (0.02 percent), within micro-batches",
-        forked(kl_cov(2e-4, 1.0)),
-    ),
-    preset(
-        "verl-default-ppo-clip",
-        "verl v0.6.1 actor configuration: clip 0.2, dual clip at 3",
-        ppo_clip(0.2, 0.2, DualClip { ceiling: 3.0 }),
-    ),
-    preset(
-        "verl-default-clip-cov",
-        "verl v0.6.1 policy_loss configuration, with its default clip of 0.2",
-        clip_cov(0.2),
-    ),
-    preset(
-        "verl-default-kl-cov",
-        "verl v0.6.1 policy_loss configuration: ppo_kl_coef 0.1",
-        kl_cov(2e-4, 0.1),
-    ),
-    preset(
-        "verl-default-cispo",
-        "verl: both bounds from clip_ratio",
-        PolicyLoss::Cispo(Cispo { clip_ratio_low: 0.2, clip_ratio_high: 0.2 }),
-    ),
-    preset(
-        "verl-default-gspo",
-        "verl: both bounds from clip_ratio",
-        PolicyLoss::Gspo(Gspo { clip_ratio_low: 0.2, clip_ratio_high: 0.2 }),
-    ),
-    preset("nsr", "arXiv:2506.01347: negative samples only", sign_weight(0.0, 1.0)),
-    preset("psr", "arXiv:2506.01347: positive samples only", sign_weight(1.0, 0.0)),
-    preset("w-reinforce", "arXiv:2506.01347: positive samples at 0.1", sign_weight(0.1, 1.0)),
-    preset(
-        "klear-ce-gppo-explore",
-        "arXiv:2509.20712: the smaller lower coefficient",
-        PolicyLoss::CeGppo(CeGppo {
-            beta_low: 0.5,
-            beta_high: 1.0,
-            clip_ratio_low: 0.2,
-            clip_ratio_high: 0.28,
-        }),
-    ),
-    preset(
-        "erc-wide",
-        "arXiv:2512.05591: the band of the earlier runs",
+presets! {
+    "grpo", "arXiv:2402.03300 Eq. 3; baseline of arXiv:2505.22617 (ratio clipped at 0.2)",
+        ppo_clip(0.2, 0.2, DualClip::OFF);
+    "clip-higher", "baseline of arXiv:2505.22617, Sec. 4.3 (upper bound 0.28)",
+        ppo_clip(0.2, 0.28, DualClip::OFF);
+    "dapo", "arXiv:2503.14476; verl recipe/dapo (clip-higher, dual clip at 10)",
+        ppo_clip(0.2, 0.28, DualClip { ceiling: 10.0 });
+    "paper-7b-clip-cov", "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_clip_cov.sh",
+        clip_cov(1.0);
+    "paper-32b-clip-cov", "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_clip_cov.sh",
+        clip_cov(1.0);
+    "paper-7b-kl-cov", "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/7b_kl_cov.sh",
+        kl_cov(2e-3, 1.0);
+    "paper-32b-kl-cov", "arXiv:2505.22617 Sec. 4.3; verl-recipe entropy/32b_kl_cov.sh",
+        kl_cov(2e-4, 1.0);
+    "prime-ppo-clip", "Entropy-Mechanism-of-RL baseline: no dual clip, no limit on the log-ratio",
+        forked(ppo_clip(0.2, 0.2, DualClip::OFF));
+    "prime-7b-clip-cov", "Entropy-Mechanism-of-RL recipe/dapo/7b_clip_cov.sh, within micro-batches",
+        forked(clip_cov(1.0));
+    "prime-7b-kl-cov", "Entropy-Mechanism-of-RL recipe/dapo/7b_kl_cov.sh (0.2 percent), within micro-batches",
+        forked(kl_cov(2e-3, 1.0));
+    "prime-32b-kl-cov", "Entropy-Mechanism-of-RL recipe/dapo/32b_kl_cov.sh (0.02 percent), within micro-batches",
+        forked(kl_cov(2e-4, 1.0));
+    "verl-default-ppo-clip", "verl v0.6.1 actor configuration: clip 0.2, dual clip at 3",
+        ppo_clip(0.2, 0.2, DualClip { ceiling: 3.0 });
+    "verl-default-clip-cov", "verl v0.6.1 policy_loss configuration, with its default clip of 0.2",
+        clip_cov(0.2);
+    "verl-default-kl-cov", "verl v0.6.1 policy_loss configuration: ppo_kl_coef 0.1",
+        kl_cov(2e-4, 0.1);
+    "verl-default-cispo", "verl: both bounds from clip_ratio",
+        PolicyLoss::Cispo(Cispo { clip_ratio_low: 0.2, clip_ratio_high: 0.2 });
+    "verl-default-gspo", "verl: both bounds from clip_ratio",
+        PolicyLoss::Gspo(Gspo { clip_ratio_low: 0.2, clip_ratio_high: 0.2 });
+    "nsr", "arXiv:2506.01347: negative samples only",
+        sign_weight(0.0, 1.0);
+    "psr", "arXiv:2506.01347: positive samples only",
+        sign_weight(1.0, 0.0);
+    "w-reinforce", "arXiv:2506.01347: positive samples at 0.1",
+        sign_weight(0.1, 1.0);
+    "klear-ce-gppo-explore", "arXiv:2509.20712: the smaller lower coefficient",
+        PolicyLoss::CeGppo(CeGppo { beta_low: 0.5, ..CeGppo::DEFAULT });
+    "erc-wide", "arXiv:2512.05591: the band of the earlier runs",
         PolicyLoss::EntropyRatioClip(EntropyRatioClip {
-            entropy_ratio_low: 0.8,
-            entropy_ratio_high: 1.2,
-            clip_ratio_low: 0.2,
-            clip_ratio_high: 0.28,
-        }),
-    ),
-    preset(
-        "scale-rl-cispo",
-        "arXiv:2510.13786: the weight at most 5",
-        PolicyLoss::Cispo(Cispo { clip_ratio_low: 1.0, clip_ratio_high: 4.0 }),
-    ),
-    preset(
-        "dppo-tv-squared",
-        "prime-rl's default loss: dppo_mask_low and dppo_mask_high 0.2, kl_tau 1e-3, no ceiling of the ratio",
-        PolicyLoss::DppoTv(DppoTv {
-            divergence_low: 0.2,
-            divergence_high: 0.2,
-            ratio_ceiling: 1e9,
-            pull: 1e-3,
-        }),
-    ),
-];
+            entropy_ratio_low: 0.8, entropy_ratio_high: 1.2, ..EntropyRatioClip::DEFAULT
+        });
+    "scale-rl-cispo", "arXiv:2510.13786: the weight at most 5",
+        PolicyLoss::Cispo(Cispo { clip_ratio_low: 1.0, clip_ratio_high: 4.0 });
+    "dppo-tv-squared", "prime-rl's default loss: dppo_mask_low and dppo_mask_high 0.2, kl_tau 1e-3, no ceiling of the ratio",
+        PolicyLoss::DppoTv(DppoTv { ratio_ceiling: 1e9, pull: 1e-3, ..DppoTv::DEFAULT });
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,12 +1,6 @@
 //! SAPO: a smooth gate in place of the clip.
 
-use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_positive, settings},
-    surrogate::limited_log_ratio,
-    term::{Scored, Term, Token, TokenLoss, Visitor},
-};
+use crate::{Real, Scored, Term, Token, TokenLoss, limited_log_ratio, settings};
 
 settings! {
     /// `-g(r) A` with the gate `g(r) = 4/τ · σ(τ (r - 1))`, its own temperature for each sign of the
@@ -50,10 +44,4 @@ impl TokenLoss for Sapo {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for Sapo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

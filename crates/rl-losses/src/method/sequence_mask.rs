@@ -1,14 +1,8 @@
 //! Off-policy sequence masking: stale negative samples are left out.
 
 use crate::{
-    batch::{Column, TokenBatch},
-    column::sequence_ranges,
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    Column, Dropping, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
+    column::sequence_ranges, settings,
 };
 
 settings! {

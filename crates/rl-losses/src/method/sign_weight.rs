@@ -1,12 +1,6 @@
 //! Positive and negative samples, weighed apart.
 
-use crate::{
-    fast::real::Real,
-    method::policy_method::PolicyMethod,
-    parameter::{check_not_negative, settings},
-    surrogate::{Surrogate, limited_log_ratio},
-    term::{Scored, Token, TokenLoss, Visitor},
-};
+use crate::{Real, Scored, Surrogate, Token, TokenLoss, limited_log_ratio, settings};
 
 settings! {
     /// The clipped surrogate times a factor by the sign of the advantage: negative samples alone (NSR)
@@ -38,10 +32,4 @@ impl TokenLoss for SignWeight {
     }
 
     limited_log_ratio!();
-}
-
-impl PolicyMethod for SignWeight {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
 }

@@ -3,13 +3,8 @@
 use std::iter::zip;
 
 use crate::{
-    batch::{Column, TokenBatch},
-    fast::{real::Real, spread::Spread},
-    method::policy_method::PolicyMethod,
-    parameter::{ParameterError, check, check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{Surrogate, limited, limited_log_ratio},
-    term::{Scored, Sources, Token, TokenLoss, Visitor},
+    Column, PlanSummary, PolicyMethod, Real, Scored, Sources, Spread, Surrogate, Token, TokenBatch,
+    TokenLoss, Visitor, limited, limited_log_ratio, settings,
 };
 
 /// Smallest scale of the change of entropy, in nats·reward: below it no token is held back.
@@ -31,16 +26,12 @@ settings! {
     /// Source: Hao et al. 2025, [Eq. 9](https://arxiv.org/abs/2510.10150).
     pub struct Steer {
         /// Weight `λ` of the token of largest change, above 0, at most 1.
-        pub smallest_weight: f64 = 0.8, check_smallest_weight;
+        pub smallest_weight: f64 = 0.8, check_least_weight;
         /// Largest fall of the ratio below 1.
         pub clip_ratio_low: f64 = 0.2, check_not_negative;
         /// Largest rise of the ratio above 1; more than `clip_ratio_low` is clip-higher.
         pub clip_ratio_high: f64 = 0.28, check_not_negative;
     }
-}
-
-fn check_smallest_weight(field: &'static str, value: f64) -> Result<f64, ParameterError> {
-    check(field, value, "a number above 0 and at most 1", |x| x > 0.0 && x <= 1.0)
 }
 
 /// `Ω` of a token: the entropy it changes to first order, in nats·reward.

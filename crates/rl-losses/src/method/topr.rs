@@ -1,17 +1,8 @@
 //! TOPR: positive samples as they are, negative ones by a ratio of at most 1.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{real::Real, spread::Spread},
-    method::{
-        per_sequence::{Sums, per_sequence},
-        policy_method::PolicyMethod,
-    },
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    rollout_correction::CorrectionLevel,
-    surrogate::{limited, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    CorrectionLevel, PlanSummary, PolicyMethod, Real, Scored, Spread, Term, Token, TokenBatch,
+    TokenLoss, Visitor, limited, limited_log_ratio, method::per_sequence::per_sequence, settings,
 };
 
 settings! {
@@ -68,15 +59,14 @@ impl PolicyMethod for Topr {
 
     /// Ratio of each sequence; none is needed by token.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        let ratio = |log_ratio: f64| limited(log_ratio).exp();
+        let over = |finish: fn(f64, f64) -> f64| {
+            let ratio = |taken, _, length| limited(finish(taken, length)).exp();
+            per_sequence(batch, |log_ratio, _| log_ratio, ratio)
+        };
         match self.level {
             CorrectionLevel::Token => Spread::Uniform(1.0),
-            CorrectionLevel::Sequence => {
-                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.taken))
-            }
-            CorrectionLevel::Geometric => {
-                per_sequence(batch, |log_ratio, _| log_ratio, |sums: Sums| ratio(sums.mean_taken()))
-            }
+            CorrectionLevel::Sequence => over(|total, _| total),
+            CorrectionLevel::Geometric => over(|total, length| total / length),
         }
     }
 }

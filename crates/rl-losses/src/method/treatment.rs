@@ -2,14 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    batch::Column,
-    fast::real::Real,
-    kl::KlEstimator,
-    parameter::{ParameterError, Settings, check_not_negative, checked_when_read, settings},
-    surrogate::Surrogate,
-    term::{Scored, Sources, Term, Token, TokenLoss},
-};
+use crate::{Column, KlEstimator, Real, Scored, Sources, Term, Token, TokenLoss, settings};
 
 /// Policy whose log-probability a penalty pulls to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,22 +41,13 @@ settings! {
     }
 }
 
-/// A factor on value and gradient.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(!remote))]
-#[serde(remote = "Self", deny_unknown_fields)]
-pub struct Reweight {
-    /// The factor; not negative.
-    pub factor: f64,
-}
-
-impl Settings for Reweight {
-    fn check(&self) -> Result<(), ParameterError> {
-        check_not_negative("factor", self.factor).map(drop)
+settings! {
+    /// A factor on value and gradient.
+    pub struct Reweight required {
+        /// The factor; not negative.
+        pub factor: f64, check_not_negative;
     }
 }
-
-checked_when_read!(Reweight);
 
 /// Treatment of a selected token.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -101,64 +85,39 @@ impl Treatment {
     }
 }
 
-/// Selected tokens with value, without gradient.
-pub(crate) struct Detaching(pub(crate) Surrogate);
-
-impl TokenLoss for Detaching {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        if token.selected {
-            let ratio = self.0.ratio(token.detached_log_ratio());
-            let still = Token { log_prob: token.detached_log_prob, ratio, ..*token };
-            Scored::open(Term::flat(self.0.score(&still).term.value), true)
-        } else {
-            self.0.score(token)
-        }
-    }
-
-    fn log_ratio_limit(&self) -> Option<f64> {
-        self.0.log_ratio_limit()
-    }
-}
-
-/// Selected tokens weighed by a factor.
-pub(crate) struct Reweighing {
-    pub(crate) base: Surrogate,
-    pub(crate) factor: f64,
-}
-
-impl TokenLoss for Reweighing {
-    #[inline(always)]
-    fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
-        let scored = self.base.score(token);
-        let weighed =
-            Scored { term: scored.term.times(R::of(self.factor)), altered: true, ..scored };
-        if token.selected { weighed } else { scored }
-    }
-
-    fn log_ratio_limit(&self) -> Option<f64> {
-        self.base.log_ratio_limit()
-    }
-}
-
-/// Selected tokens penalised; the token's constant is `log π_old - log π_anchor`, 0 where the anchor is the old policy.
-pub(crate) struct Penalising<B> {
+/// A surrogate whose selected tokens are treated. The token's constant is `log π_old - log π_anchor`, 0 where the anchor is the old
+/// policy.
+pub(crate) struct Treated<B> {
     pub(crate) base: B,
-    pub(crate) penalty: Penalty,
+    pub(crate) treatment: Treatment,
 }
 
-impl<B: TokenLoss> TokenLoss for Penalising<B> {
+impl<B: TokenLoss> TokenLoss for Treated<B> {
     #[inline(always)]
     fn score<R: Real>(&self, token: &Token<R>) -> Scored<R> {
         let scored = self.base.score(token);
         if !token.selected {
             return scored;
         }
-        let moved = (token.log_ratio() + token.constant).to_f64();
-        let penalty = self.penalty.divergence.term(moved).times(self.penalty.coefficient);
-        let penalty = Term { value: R::of(penalty.value), d_log_prob: R::of(penalty.d_log_prob) };
-        let altered = scored.altered | (penalty.d_log_prob != R::of(0.0));
-        Scored { term: scored.term.plus(penalty), altered, ..scored }
+        match self.treatment {
+            Treatment::Drop => Scored::dropped(),
+            Treatment::Detach => {
+                let limit = R::of(self.log_ratio_limit().unwrap_or(f64::INFINITY));
+                let ratio = token.detached_log_ratio().held(-limit, limit).exp();
+                let still = Token { log_prob: token.detached_log_prob, ratio, ..*token };
+                Scored::open(Term::flat(self.base.score(&still).term.value), true)
+            }
+            Treatment::Penalise(Penalty { divergence, coefficient, .. }) => {
+                let moved = (token.log_ratio() + token.constant).to_f64();
+                let Term { value, d_log_prob } = divergence.term(moved).times(coefficient);
+                let penalty = Term { value: R::of(value), d_log_prob: R::of(d_log_prob) };
+                let altered = scored.altered | (penalty.d_log_prob != R::of(0.0));
+                Scored { term: scored.term.plus(penalty), altered, ..scored }
+            }
+            Treatment::Reweight(Reweight { factor }) => {
+                Scored { term: scored.term.times(R::of(factor)), altered: true, ..scored }
+            }
+        }
     }
 
     #[inline(always)]

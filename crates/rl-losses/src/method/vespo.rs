@@ -1,16 +1,9 @@
 //! VESPO: a smooth weight of the sequence's ratio.
 
 use crate::{
-    batch::TokenBatch,
-    fast::{real::Real, spread::Spread},
-    method::{
-        per_sequence::{Sums, per_sequence},
-        policy_method::PolicyMethod,
-    },
-    parameter::{check_not_negative, settings},
-    plan_summary::PlanSummary,
-    surrogate::{LOG_RATIO_LIMIT, limited, limited_log_ratio},
-    term::{Scored, Term, Token, TokenLoss, Visitor},
+    PlanSummary, PolicyMethod, Real, Scored, Spread, Term, Token, TokenBatch, TokenLoss, Visitor,
+    limited, limited_log_ratio, method::per_sequence::per_sequence, settings,
+    surrogate::LOG_RATIO_LIMIT,
 };
 
 /// Smallest ratio of a sequence; a smaller one counts as this.
@@ -67,7 +60,10 @@ impl PolicyMethod for Vespo {
 
     /// Log-ratio of each sequence, in nats, within the bounds.
     fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
-        let bounded = |sums: Sums| sums.taken.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT);
-        per_sequence(batch, |log_ratio, _| limited(log_ratio), bounded)
+        per_sequence(
+            batch,
+            |log_ratio, _| limited(log_ratio),
+            |total, _, _| total.clamp(SMALLEST_RATIO.ln(), LOG_RATIO_LIMIT),
+        )
     }
 }

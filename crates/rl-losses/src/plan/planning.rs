@@ -3,23 +3,15 @@
 use rand::Rng;
 
 use crate::{
-    aggregation::Aggregation,
-    batch::TokenBatch,
+    Aggregation, Candidates, ParameterError, PlanError, PlanSummary, PolicyLoss, PolicyMethod,
+    Real, Scope, Settings, Share, StepPlan, TokenBatch,
     fast::{
-        candidates::{Best, Candidates},
-        real::Real,
+        candidates::Best,
         scan::{self, Run},
     },
-    method::{PolicyLoss, PolicyMethod},
-    parameter::{ParameterError, Settings, check_fraction},
-    plan::{
-        error::PlanError,
-        share::{Bucket, Share},
-        step_plan::StepPlan,
-    },
-    plan_summary::PlanSummary,
+    parameter::check_fraction,
+    plan::share::Bucket,
     selection::Selection,
-    semantics::Scope,
 };
 
 /// All ranks plan a mini-batch together; each has a shard of its sequences, a [`Share`]:
@@ -154,11 +146,11 @@ impl PolicyLoss {
     ) -> Result<Candidates, PlanError> {
         assert_eq!(batch.len(), share.len(), "one position for each token");
         self.check(batch)?;
-        let selection = self.selection();
-        if share.has_buckets() && self.scope() != Some(Scope::MiniBatch) {
+        let has_buckets = share.pools.iter().any(|pool| pool.bucket.is_some());
+        if has_buckets && self.scope() != Some(Scope::MiniBatch) {
             return Err(PlanError::NoShare { method: self.name() });
         }
-        let best = match selection {
+        let best = match self.selection() {
             None => vec![Best::new(0)],
             Some(selection) => first_of_share(&selection, batch, share, summary, seed)
                 .map_err(|source| PlanError::Parameter { method: self.name(), source })?,
@@ -224,7 +216,7 @@ fn first_of_share<R: Real>(
         return Ok(vec![within_micro_batches(selection, batch, share, seed)]);
     }
     let centre = selection.centre(summary);
-    let best = share.pools().iter().map(|pool| {
+    let best = share.pools.iter().map(|pool| {
         let selection = match pool.bucket {
             None => *selection,
             Some(Bucket { fraction, .. }) => {

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub struct Share {
     tokens: usize,
-    pools: Vec<Pool>,
+    pub(super) pools: Vec<Pool>,
 }
 
 /// Tokens that compete with each other to be selected.
@@ -100,15 +100,6 @@ impl Share {
     /// Returns true if the share has no tokens.
     pub fn is_empty(&self) -> bool {
         self.tokens == 0
-    }
-
-    pub(super) fn pools(&self) -> &[Pool] {
-        &self.pools
-    }
-
-    /// Returns true if each bucket has its own fraction.
-    pub(super) fn has_buckets(&self) -> bool {
-        self.pools.iter().any(|pool| pool.bucket.is_some())
     }
 
     /// The runs of some tokens of the share.

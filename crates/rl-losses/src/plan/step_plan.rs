@@ -2,11 +2,7 @@
 
 use std::ops::Range;
 
-use crate::{
-    batch::Column,
-    fast::{real::Real, spread::Spread},
-    term::Shared,
-};
+use crate::{batch::Column, fast::spread::Spread, term::Shared};
 
 /// Which tokens of the mini-batch are treated specially, what each weighs in the sum, and the method's
 /// own constants.
@@ -16,21 +12,21 @@ use crate::{
 /// columns as the loss is evaluated, and one per token only in a plan made elsewhere.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepPlan {
-    pub(super) tokens: usize,
+    pub(crate) tokens: usize,
     /// Positions, ascending.
-    pub(super) selected: Vec<usize>,
-    pub(super) weights: Spread,
-    pub(super) constants: Spread,
-    /// Column that the constants are made of as the loss is evaluated.
-    pub(super) column: Option<Column>,
-    /// Numbers that they are made of, likewise.
-    pub(super) shared: Option<Shared>,
+    pub(crate) selected: Vec<usize>,
+    pub(crate) weights: Spread,
+    pub(crate) constants: Spread,
+    /// The optional column that the constants are made of as the loss is evaluated.
+    pub(crate) column: Option<Column>,
+    /// Numbers that they are made of, likewise; 0 without any.
+    pub(crate) shared: Option<Shared>,
 }
 
 /// The plan of a run of tokens.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanPart<'a> {
-    plan: &'a StepPlan,
+    pub(crate) plan: &'a StepPlan,
     tokens: Range<usize>,
 }
 
@@ -145,44 +141,14 @@ impl PlanPart<'_> {
         &selected[from..from + length]
     }
 
-    /// Writes the weights of `run`, counted from the part's start.
-    #[inline(always)]
-    pub(crate) fn fill_weights<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
-        self.plan.weights.fill(self.shifted(run), into);
-    }
-
-    /// Writes the method's constants of `run`, or the numbers that they are made of.
-    #[inline(always)]
-    pub(crate) fn fill_constants<R: Real>(&self, run: Range<usize>, into: &mut [R]) {
-        self.plan.constants.fill(self.shifted(run), into);
-    }
-
-    /// The optional column that the method's constants are made of.
-    pub(crate) fn column_of_constants(&self) -> Option<Column> {
-        self.plan.column
-    }
-
-    /// Returns true if every token has the same weight.
-    pub(crate) fn weighs_alike(&self) -> bool {
-        matches!(self.plan.weights, Spread::Uniform(_))
-    }
-
     /// Returns true if the constants are made of numbers of the token as the loss is evaluated.
     pub(crate) fn makes_constants(&self) -> bool {
         self.plan.column.is_some() || self.plan.shared.is_some()
     }
 
-    /// Numbers that the constants are made of; 0 without any.
-    pub(crate) fn shared(&self) -> Shared {
-        self.plan.shared.unwrap_or_default()
-    }
-
-    /// Returns true if every token has the same constant, known since the plan.
-    pub(crate) fn has_one_constant(&self) -> bool {
-        !self.makes_constants() && matches!(self.plan.constants, Spread::Uniform(_))
-    }
-
-    fn shifted(&self, run: Range<usize>) -> Range<usize> {
+    /// Maps a run of the part to one of the mini-batch.
+    #[inline(always)]
+    pub(crate) fn shifted(&self, run: Range<usize>) -> Range<usize> {
         self.tokens.start + run.start..self.tokens.start + run.end
     }
 }

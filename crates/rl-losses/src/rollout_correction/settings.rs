@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rejection::{CorrectionLevel, Rejection};
-use crate::parameter::{check_band, check_below_one, settings};
+use crate::{CorrectionLevel, Rejection, parameter::check_band, settings};
 
 /// Treatment of a weight that is too far from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

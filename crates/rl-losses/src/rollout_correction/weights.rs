@@ -1,10 +1,9 @@
 //! Importance weights of a rollout correction.
 
-use super::{settings::RolloutCorrection, sums::CorrectionSums};
 use crate::{
-    column::{ColumnError, check_columns, check_sequences, sequence_ranges},
-    parameter::Settings,
-    surrogate::limited,
+    ColumnError, CorrectionSums, RolloutCorrection, Settings,
+    column::{check_columns, check_sequences, sequence_ranges},
+    limited,
 };
 
 /// A mean weight at or below this is not divided by, as in verl.
@@ -42,13 +41,30 @@ impl RolloutCorrection {
         check_sequences(sequence_lengths, old)?;
         let log_ratio: Vec<f64> =
             std::iter::zip(old_log_prob, rollout_log_prob).map(|(old, new)| old - new).collect();
-        let (mut weights, mut sums) =
-            (Vec::with_capacity(log_ratio.len()), divergences(&log_ratio));
+        let mut weights = Vec::with_capacity(log_ratio.len());
+        let mut sums = CorrectionSums { tokens: log_ratio.len(), ..CorrectionSums::default() };
         for tokens in sequence_ranges(sequence_lengths).filter(|tokens| !tokens.is_empty()) {
             let begin = weights.len();
             let log_ratio = &log_ratio[tokens];
+            for held in log_ratio.iter().map(|&ratio| limited(ratio)) {
+                sums.k3 += held.exp_m1() - held;
+            }
             let vetoed = log_ratio.iter().any(|ratio| ratio.exp() < self.veto);
-            self.push_sequence(log_ratio, vetoed, &mut weights, &mut sums);
+            let mut unit = |log_weight: f64| {
+                let (weight, side) = self.bound.apply(limited(log_weight).exp());
+                sums.above += usize::from(side > 0);
+                sums.below += usize::from(side < 0);
+                let weight = if vetoed { 0.0 } else { weight };
+                sums.unit_weight += weight;
+                sums.units += 1;
+                weight
+            };
+            match self.level.of_response(log_ratio) {
+                None => weights.extend(log_ratio.iter().map(|&ratio| unit(ratio))),
+                Some(of_response) => {
+                    weights.extend(std::iter::repeat_n(unit(of_response), log_ratio.len()));
+                }
+            }
             let stays = self.reject.apply(log_ratio, &mut weights[begin..]);
             sums.vetoed += usize::from(vetoed | !stays);
             sums.sequences += 1;
@@ -63,37 +79,4 @@ impl RolloutCorrection {
         }
         Ok(Correction { weights, sums })
     }
-
-    fn push_sequence(
-        &self,
-        log_ratio: &[f64],
-        vetoed: bool,
-        weights: &mut Vec<f64>,
-        sums: &mut CorrectionSums,
-    ) {
-        let mut unit = |log_weight: f64| {
-            let (weight, side) = self.bound.apply(limited(log_weight).exp());
-            sums.above += usize::from(side > 0);
-            sums.below += usize::from(side < 0);
-            let weight = if vetoed { 0.0 } else { weight };
-            sums.unit_weight += weight;
-            sums.units += 1;
-            weight
-        };
-        match self.level.of_response(log_ratio) {
-            None => weights.extend(log_ratio.iter().map(|&ratio| unit(ratio))),
-            Some(of_response) => {
-                weights.extend(std::iter::repeat_n(unit(of_response), log_ratio.len()));
-            }
-        }
-    }
-}
-
-fn divergences(log_ratio: &[f64]) -> CorrectionSums {
-    let mut sums = CorrectionSums { tokens: log_ratio.len(), ..CorrectionSums::default() };
-    for &ratio in log_ratio {
-        let held = limited(ratio);
-        sums.k3 += held.exp_m1() - held;
-    }
-    sums
 }

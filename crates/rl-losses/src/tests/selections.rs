@@ -12,8 +12,6 @@ use crate::{
     },
     method::{ClipCov, CovarianceBand, KlCov, PolicyLoss, PolicyMethod},
     plan::Share,
-    selection::{Order, Selection},
-    semantics::{Scope, Semantics},
     surrogate::ClipRange,
 };
 
@@ -24,19 +22,6 @@ fn selected(loss: &PolicyLoss, batch: &TokenBatch<'_>, seed: u64) -> Vec<usize> 
     let candidates = loss.candidates(batch, &share, &summary, seed).expect("no further column");
     let plan = loss.finish(batch, &share, &summary, candidates, &Aggregation::TokenMean);
     plan.expect("no further column").selected_tokens().to_vec()
-}
-
-#[test]
-fn a_share_is_truncated_and_never_empty() {
-    let count = |fraction: f64, tokens: usize| {
-        let (scope, semantics) = (Scope::MiniBatch, Semantics::Exact);
-        Selection { by: Order::Entropy, fraction, scope, semantics }.count(tokens)
-    };
-    // 0.29 · 100 is 28.999999999999996 in f64.
-    assert_eq!(count(0.29, 100), 28);
-    assert_eq!(count(2e-4, 36), 1);
-    assert_eq!(count(1.0, 7), 7);
-    assert_eq!(count(0.5, 0), 0);
 }
 
 proptest! {

@@ -7,7 +7,7 @@ use crate::{
     batch::TokenBatch,
     fast::real::Real,
     method::PolicyMethod,
-    plan::PlanPart,
+    plan::{PlanPart, StepPlan},
     term::{Sources, Token, TokenLoss, Visitor},
 };
 
@@ -26,13 +26,12 @@ impl Visitor for Moved<'_> {
         let column = |values: &[f64]| values[0];
         let (old_log_prob, advantage) = (column(batch.old_log_prob()), column(batch.advantage()));
         let detached_log_prob = column(batch.log_prob());
-        let mut planned = [0.0];
-        plan.fill_constants(0..1, &mut planned);
-        let [mut constant] = planned;
+        let StepPlan { constants, column, shared, .. } = plan.plan;
+        let mut constant = constants.values(plan.shifted(0..1))[0];
         if plan.makes_constants() {
-            let name = plan.column_of_constants();
-            let column = name.map_or(0.0, |name| batch.column(name).expect("all columns")[0]);
-            let (planned, log_prob, shared) = (constant, detached_log_prob, plan.shared());
+            let column = column.map_or(0.0, |name| batch.column(name).expect("all columns")[0]);
+            let (planned, log_prob) = (constant, detached_log_prob);
+            let shared = shared.unwrap_or_default();
             constant = loss.constant(Sources {
                 planned,
                 log_prob,
