@@ -37,7 +37,7 @@ def test_modes_say_where_an_answer_may_stand() -> None:
 
 
 def test_the_question_is_passed_over() -> None:
-    question = r"Is \boxed{5} the answer?"
+    question = r"Round 4.7 to an integer, such as \boxed{5}."
     assert er.extract(question + " I see.", question=question) is None
     assert er.extract(question + " I see.") is not None
 

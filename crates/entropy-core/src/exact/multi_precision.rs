@@ -80,8 +80,12 @@ impl Policy {
             }
         }
         let (eta, size) = (at(eta, precision), at(eta.abs(), precision));
-        steps.iter_mut().for_each(|step| *step *= &eta);
-        extents.iter_mut().for_each(|extent| *extent *= &size);
+        for step in &mut steps {
+            *step *= &eta;
+        }
+        for extent in &mut extents {
+            *extent *= &size;
+        }
         Self { gaps, softmax, steps, extents, precision }
     }
 
