@@ -14,7 +14,6 @@ pub(super) const COLUMNS: [(&str, &str, usize); 8] = [
     ("seconds", "timing_s/step", 2),
 ];
 
-/// Heading of the table of steps.
 pub(super) fn heading() -> String {
     let names: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
     format!("{:>6}{names}", "step")

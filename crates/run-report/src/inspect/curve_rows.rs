@@ -14,19 +14,15 @@ const ENDS: usize = 24;
 /// Draws the metrics that have two values or more over the steps, one line each: name, curve, lowest and highest value.
 pub(super) fn curve_rows(view: &RunView, width: usize) -> Vec<String> {
     let room = width.saturating_sub(NAME + ENDS).max(8);
-    let values = |metric: &str| -> Vec<f64> {
-        view.metrics().iter().filter_map(|step| step.get(metric)).collect()
-    };
     let names = view.metrics().iter().flat_map(|step| step.iter().map(|(name, _)| name));
     let accuracy = names.filter(|name| is_mean_accuracy(name)).min();
     let held_out = accuracy.map(|metric| ("held out", metric, 3));
     let (first, others) = COLUMNS.split_at(2);
     let columns = first.iter().copied().chain(held_out).chain(others.iter().copied());
     let row = |(name, metric, digits): (&str, &str, usize)| {
-        let values: Vec<f64> = values(metric);
-        let (low, high) = values
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &v| (low.min(v), high.max(v)));
+        let values: Vec<f64> = view.metrics().iter().filter_map(|step| step.get(metric)).collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let curve = sparkline(&values, room, low, high);
         (values.len() > 1)
             .then(|| format!("{name:>NAME$} {curve:<room$} {low:.digits$} to {high:.digits$}"))

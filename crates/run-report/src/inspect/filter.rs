@@ -2,37 +2,16 @@
 
 use crate::run_view::ViewedSample;
 
-/// Selects the samples that are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filter {
-    All,
-    Right,
-    Wrong,
-    /// Without an answer that can be read.
-    Unparsed,
-    /// Cut at the longest length.
-    Truncated,
-}
+/// Every sample passes.
+pub(super) const ALL: &str = "all";
 
-impl Filter {
-    pub(super) const ALL: [Self; 5] =
-        [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
+/// Names of the filters, in the order in which a key goes through them.
+pub(super) const FILTERS: [&str; 5] = [ALL, "right", "wrong", "unparsed", "truncated"];
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Right => "right",
-            Self::Wrong => "wrong",
-            Self::Unparsed => "unparsed",
-            Self::Truncated => "truncated",
-        }
-    }
-
-    pub(super) fn passes(self, sample: &ViewedSample) -> bool {
-        match self {
-            Self::All => true,
-            Self::Truncated => sample.truncated,
-            Self::Right | Self::Wrong | Self::Unparsed => sample.verdict == self.name(),
-        }
+pub(super) fn passes(filter: &str, sample: &ViewedSample) -> bool {
+    match filter {
+        ALL => true,
+        "truncated" => sample.truncated,
+        verdict => sample.verdict == verdict,
     }
 }
