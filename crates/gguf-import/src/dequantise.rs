@@ -34,8 +34,7 @@ pub enum BlockFormat {
     Q6K,
 }
 
-/// Every format in the order of [`BlockFormat`], with its `ggml_type` number in the file, the name that GGUF tools print, and elements
-/// and bytes of one block.
+/// Every format in the order of [`BlockFormat`]: its `ggml_type` number, the name that GGUF tools print, elements and bytes of a block.
 const LAYOUTS: [(BlockFormat, u32, &str, usize, usize); 8] = [
     (BlockFormat::F32, 0, "F32", 1, 4),
     (BlockFormat::F16, 1, "F16", 1, 2),

@@ -79,22 +79,23 @@ fn kept_elements(
     is_narrow: bool,
     (tensor, key_shards): (usize, usize),
 ) -> usize {
-    let hidden = model.hidden;
+    let (hidden, config) = (model.hidden, &model.config);
     let (query, key) = (model.query_width.div_ceil(tensor), model.key_width.div_ceil(key_shards));
     let copies = match model.routed_copies() {
         0 => 0,
         routed => (3 * routed + 1) * hidden,
     };
     let results = 2 * (query + key + 2 * hidden);
-    let read_by_norms = match (model.block.output_norms, model.attention.query_key_norm) {
-        // Gemma's norms keep what they read and its quotient by the root, in four bytes at least; where elements are
-        // narrower, the view of the projection is freed.
-        (true, _) if is_narrow => 2 * results,
-        (true, _) => results + key,
-        // Queries and keys pass norms, whose inputs are views of the whole projection.
-        (false, true) => query + 2 * key,
-        (false, false) => 0,
-    };
+    let read_by_norms =
+        match (config.architecture.block().output_norms, config.attention.query_key_norm) {
+            // Gemma's norms keep what they read and its quotient by the root, in four bytes at least; where elements are
+            // narrower, the view of the projection is freed.
+            (true, _) if is_narrow => 2 * results,
+            (true, _) => results + key,
+            // Queries and keys pass norms, whose inputs are views of the whole projection.
+            (false, true) => query + 2 * key,
+            (false, false) => 0,
+        };
     let gate_and_up = 2 * model.intermediate.div_ceil(tensor);
     hidden + 2 * (query + key) + read_by_norms + gate_and_up + copies
 }
@@ -200,8 +201,8 @@ struct Counts<'a> {
     data_ranks: u64,
     /// Tensor-parallel ranks of one copy of the model.
     tensor: usize,
-    /// Parameters on one rank, before they are sharded over data-parallel ranks: of all blocks, of one, outside of blocks, of the
-    /// head, and those that are trained.
+    /// Parameters on one rank before data-parallel sharding: of all blocks, of one, outside of blocks, of the head, and the trained
+    /// ones.
     blocks: u64,
     block: u64,
     outer: u64,

@@ -106,18 +106,19 @@ impl Setup {
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
         let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
-        if let Some((what, found)) =
+        if let Some((what, count)) =
             counts.into_iter().find(|(_, count)| !(1..=1 << 20).contains(count))
         {
-            return Err(SetupError::Count { what, found, expected: "1 to 1048576".to_owned() });
+            let expected = "1 to 1048576".to_owned();
+            return Err(SetupError::Count { what, found: count, expected });
         }
         if !gpus_per_node.is_multiple_of(tensor) {
             let expected = format!("a divisor of the {gpus_per_node} devices of a node");
             return Err(SetupError::Count { what: "parallel.tensor", found: tensor, expected });
         }
-        self.model.divisible_counts.check(tensor)?;
+        self.model.config.divisible_counts().check(tensor)?;
         if let Some(lora) = &self.run.lora
-            && let Some(problem) = lora.problem_with(self.model.experts.as_ref())
+            && let Some(problem) = lora.problem_with(self.model.config.experts.as_ref())
         {
             return Err(SetupError::Targets(problem));
         }
@@ -126,9 +127,10 @@ impl Setup {
 
     /// True if the run's own CPU kernels decode.
     pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
+        let config = &self.model.config;
         let has_kernels = self.run.model.dtype != Dtype::F64
-            && self.model.experts.is_none()
-            && self.model.block == BlockOptions::PLAIN;
+            && config.experts.is_none()
+            && config.architecture.block() == BlockOptions::PLAIN;
         self.on_cpu && self.run.rollout.cpu_kernels && has_kernels
     }
 

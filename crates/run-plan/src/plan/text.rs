@@ -234,7 +234,7 @@ impl Display for Setup {
         writeln!(
             out,
             "{name}: {billions:.2} billion parameters{} in {}, moments in {}{}{}",
-            match &self.model.experts {
+            match &self.model.config.experts {
                 Some(_) => format!(", {active:.2} of them active,"),
                 None => String::new(),
             },

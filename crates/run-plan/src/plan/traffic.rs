@@ -48,14 +48,14 @@ impl Traffic {
     pub fn new(setup: &Setup) -> Self {
         let updates = setup.optimizer_steps() as u64;
         let micro_batches = setup.micro_batches(setup.expected());
-        let (mut collectives, whole) = between_copies(setup);
+        let (mut collectives, gathered) = between_copies(setup);
         let within: u64 =
             collectives.iter().filter(|c| c.name != SCORING).map(|c| c.bytes_sent).sum();
         collectives.extend(within_model(setup));
         Self {
             collectives,
             bytes_sent_per_optimizer_step: within / updates.max(1),
-            usual_bytes_sent_per_optimizer_step: 3 * whole * micro_batches as u64,
+            usual_bytes_sent_per_optimizer_step: 3 * gathered * micro_batches as u64,
             micro_batches,
         }
     }
@@ -78,7 +78,7 @@ fn between_copies(setup: &Setup) -> (Vec<Collective>, u64) {
     let outer = model.outer_parameters as u64 / tensor;
     let trained = setup.trained_parameters_held() as u64;
     let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
-    let whole = sent(element * (blocks + outer));
+    let gathered = sent(element * (blocks + outer));
     let count = model.blocks as u64;
     let updates = setup.optimizer_steps() as u64;
     let mut collectives = Vec::new();
@@ -97,7 +97,7 @@ fn between_copies(setup: &Setup) -> (Vec<Collective>, u64) {
             1 + u64::from(setup.scores_twice()) + 2 * u64::from(setup.run.metrics.probe_tokens > 0);
         let passes = passes + u64::from(setup.has_reference());
         let head = model.head_parameters() as u64 / tensor;
-        let bytes = whole + passes * sent(element * (blocks + 2 * head));
+        let bytes = gathered + passes * sent(element * (blocks + 2 * head));
         add(SCORING, units + passes * (count + 2), bytes, true);
         // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
         // first update of a step the statistics are known.
@@ -122,7 +122,7 @@ fn between_copies(setup: &Setup) -> (Vec<Collective>, u64) {
         let bytes = updates * 2 * sent(wide * trained);
         add("sum of gradients", updates * buckets, bytes, false);
     }
-    (collectives, whole)
+    (collectives, gathered)
 }
 
 /// Collectives between the tensor-parallel ranks of one copy of the model.
@@ -164,7 +164,7 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let drawn = sequences * lengths.response_tokens as u64;
     let prompts = setup.prompts_per_rank() as u64;
     let epochs = setup.run.algorithm.epochs as u64;
-    let again = if setup.model.block.output_norms { 2 } else { 1 };
+    let again = if setup.model.config.architecture.block().output_norms { 2 } else { 1 };
     let (forward, update) = (2 * blocks + 1, (4 + again) * blocks + 1);
     let passes = 1 + u64::from(setup.scores_twice()) + u64::from(setup.has_reference());
     // A prompt is read once for all its responses, and the last token of each is not read again.

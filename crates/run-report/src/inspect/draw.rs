@@ -7,12 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 use training_run::token_record::strength;
 
-use super::columns::{heading, row};
-use super::curve_rows::curve_rows;
-use super::filter::ALL;
+use super::filter::{ALL, matches};
 use super::inspector::{Inspector, Level, Typing};
 use super::measure::describe;
-use super::search::matches;
+use super::metric_rows::{curve_rows, heading, row};
 use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
@@ -90,7 +88,7 @@ fn footer(inspector: &Inspector) -> String {
     }
 }
 
-/// As many entries as fit into `height` lines, the chosen one among them.
+/// Entries around the chosen one, as many as fit into `height` lines.
 fn around<T>(all: Vec<T>, chosen: usize, height: u16) -> impl Iterator<Item = T> {
     let height = usize::from(height);
     let first = chosen.saturating_sub(height / 2).min(all.len().saturating_sub(height));

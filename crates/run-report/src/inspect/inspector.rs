@@ -2,10 +2,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::filter::{ALL, FILTERS, passes};
+use super::filter::{ALL, FILTERS, holds, matches, passes};
 use super::measure::{MEASURES, TokenMeasure};
 use super::palette::Palette;
-use super::search::{holds, matches};
 use crate::run_view::{RunView, ViewedSample};
 
 /// Depth of the view: from the run down to tokens.

@@ -1,7 +1,6 @@
 //! Summary of a run in plain lines, for use without a terminal.
 
-use super::columns::{heading, row};
-use super::curve_rows::curve_rows;
+use super::metric_rows::{curve_rows, heading, row};
 use super::token_text::plain;
 use messages::counted;
 

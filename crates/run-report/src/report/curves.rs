@@ -11,8 +11,8 @@ use super::{Report, ReportRun};
 
 const SEEDS_NOTE: &str = " Several seeds: their mean, up to the last step that all have, in the 0.95 interval of the mean.";
 
-/// Fraction of the raw values, at each end, that may lie outside the vertical axis.
-const OUTLIERS: f64 = 0.01;
+/// One of so many raw values, at each end, may lie outside the vertical axis.
+const OUTLIERS: usize = 100;
 
 struct Curve<'a> {
     colour: usize,
@@ -144,13 +144,7 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
         return None;
     }
     raw_values.sort_by(f64::total_cmp);
-    let cut = (OUTLIERS * raw_values.len() as f64).floor();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a floor below the length"
-    )]
-    let cut = cut as usize;
+    let cut = raw_values.len() / OUTLIERS;
     let kept = raw_values[cut..raw_values.len() - cut].iter().copied();
     let y = Axis::around(metric.label, kept.chain(heights(&smooth)), metric.zero, 0.04);
     let mut caption = metric.reading.to_owned();

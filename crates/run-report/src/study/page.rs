@@ -77,9 +77,12 @@ pub fn headline(findings: &[Finding], setting: &Setting) -> String {
         return "A quick look: fewer seeds and steps, no verdicts.".to_owned();
     }
     let all = findings.len();
-    let [reproduced, in_part, not] = [Verdict::Reproduced, Verdict::InPart, Verdict::NotReproduced]
-        .map(|verdict| findings.iter().filter(|one| one.verdict() == Some(verdict)).count());
-    format!("Of {all} findings, {reproduced} reproduced, {in_part} in part, {not} not reproduced.")
+    let [reproduced, in_part, missed] =
+        [Verdict::Reproduced, Verdict::InPart, Verdict::NotReproduced]
+            .map(|verdict| findings.iter().filter(|one| one.verdict() == Some(verdict)).count());
+    format!(
+        "Of {all} findings, {reproduced} reproduced, {in_part} in part, {missed} not reproduced."
+    )
 }
 
 /// The findings as sections of Markdown; figures stand at `images/STEM.svg`.
