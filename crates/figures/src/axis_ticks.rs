@@ -17,16 +17,13 @@ impl Ticks {
     /// Only the ticks at whole numbers, with labels to match.
     #[must_use]
     pub fn whole(self) -> Self {
-        let positions = self.positions.iter().copied();
-        if !self.factor.is_empty()
-            || positions.clone().all(|position| position.fract().abs() <= 0.0)
-        {
-            return self;
+        let Self { mut positions, labels, factor } = self;
+        if !factor.is_empty() || positions.iter().all(|position| position.fract().abs() <= 0.0) {
+            return Self { positions, labels, factor };
         }
-        let positions: Vec<f64> =
-            positions.filter(|position| (position - position.round()).abs() < 1e-6).collect();
+        positions.retain(|position| (position - position.round()).abs() < 1e-6);
         let labels = positions.iter().map(|&position| fixed(position, 0)).collect();
-        Self { positions, labels, factor: self.factor }
+        Self { positions, labels, factor }
     }
 }
 
@@ -69,17 +66,14 @@ pub fn log_ticks(low: f64, high: f64, target: usize) -> Ticks {
     let multiples = |factors: &[f64], stride: usize| -> Vec<f64> {
         let stride = i32::try_from(stride).unwrap_or(i32::MAX);
         let powers = (first..=last).filter(|power| power.rem_euclid(stride) == 0);
-        let values =
-            powers.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)));
-        values.filter(inside).collect()
+        let of_power = |power| factors.iter().map(move |factor| factor * 10_f64.powi(power));
+        powers.flat_map(of_power).filter(inside).collect()
     };
-    let decades = multiples(&[1.0], 1).len();
-    let positions = if decades > target + 1 {
-        multiples(&[1.0], decades.div_ceil(target.max(1)))
-    } else if decades > 2 {
-        multiples(&[1.0], 1)
-    } else {
-        multiples(&[1.0, 2.0, 5.0], 1)
+    let decades = multiples(&[1.0], 1);
+    let positions = match decades.len() {
+        many if many > target + 1 => multiples(&[1.0], many.div_ceil(target.max(1))),
+        3.. => decades,
+        _ => multiples(&[1.0, 2.0, 5.0], 1),
     };
     if positions.len() < 2 {
         return axis_ticks(low, high, target);
@@ -98,12 +92,6 @@ fn log_label(value: f64) -> String {
     let mantissa = fixed(value / 10_f64.powi(exponent), 0);
     let power = power_of_ten(exponent);
     if mantissa == "1" { power.trim_start_matches('×').to_owned() } else { mantissa + &power }
-}
-
-/// The names of categories at 0, 1, 2, …
-pub fn category_ticks(names: &[String]) -> Ticks {
-    let positions = (0..names.len()).map(|index| index as f64).collect();
-    Ticks { positions, labels: names.to_vec(), factor: String::new() }
 }
 
 /// Rounds `step` to the nearest of 1, 2, 5 times powers of ten, by ratio.

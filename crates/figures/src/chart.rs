@@ -73,12 +73,7 @@ impl Axis {
         zero: bool,
         air: f64,
     ) -> Self {
-        let start = if zero { (0.0, 0.0) } else { (f64::INFINITY, f64::NEG_INFINITY) };
-        let (low, high) = values
-            .into_iter()
-            .filter(|value| value.is_finite())
-            .fold(start, |(low, high), value| (low.min(value), high.max(value)));
-        let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
+        let (low, high) = ends(zero.then_some(0.0).into_iter().chain(values)).unwrap_or((0.0, 1.0));
         let span = high - low;
         if span <= 1e-12 * high.abs().max(low.abs()).max(1e-12) {
             let half = if high.abs() > 0.0 { 0.5 * high.abs() } else { 0.5 };
@@ -98,10 +93,8 @@ impl Axis {
     ///
     /// 1..10 if there is none.
     pub fn log(label: &str, values: impl IntoIterator<Item = f64>) -> Self {
-        let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
-        let (low, high) = positive
-            .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
-        let (low, high) = if low > high { (1.0, 10.0) } else { (low, high) };
+        let positive = values.into_iter().filter(|value| *value > 0.0);
+        let (low, high) = ends(positive).unwrap_or((1.0, 10.0));
         let air = if high / low > 1.0 + 1e-12 { (high / low).powf(0.04) } else { 2.0 };
         Self { scale: Scale::Log, ..Self::from_to(label, low / air, high * air) }
     }
@@ -109,12 +102,10 @@ impl Axis {
     /// A logarithmic axis that holds every positive point of `series`, and their spreads where they reach no further than
     /// twice beyond all points.
     pub fn log_of(label: &str, series: &[Series]) -> Self {
-        let points = || series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
-        let positive = || points().filter(|value| *value > 0.0);
-        let (low, high) =
-            (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
-        let ends = series.iter().flat_map(Series::heights).filter(|value| *value > 0.0);
-        Self::log(label, ends.map(|end| end.max(0.5 * low).min(2.0 * high)))
+        let points = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        let (low, high) = ends(points.filter(|value| *value > 0.0)).unwrap_or((f64::INFINITY, 0.0));
+        let heights = series.iter().flat_map(Series::heights).filter(|value| *value > 0.0);
+        Self::log(label, heights.map(|end| end.max(0.5 * low).min(2.0 * high)))
     }
 
     /// The axis of named things, in order; the first stands at 0, the next at 1.
@@ -141,6 +132,12 @@ impl Axis {
     pub fn holds(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
+}
+
+/// Lowest and highest of the finite values; `None` without any.
+fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    let finite = values.filter(|value| value.is_finite()).map(|value| (value, value));
+    finite.reduce(|(low, high), (one, other)| (low.min(one), high.max(other)))
 }
 
 /// One set of points.

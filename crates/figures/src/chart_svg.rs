@@ -18,7 +18,6 @@ use ticks::{ticks, ticks_apart};
 /// Colours and fonts of charts, light and dark; the page and the separate files share it.
 pub const STYLE: &str = include_str!("chart.css");
 
-/// Units of a chart on a screen.
 const SCREEN: (f64, f64) = (520.0, 340.0);
 /// Width of an average small letter of a name, generous: phones show them larger (chart.css).
 const CHARACTER: f64 = 7.6;
@@ -87,10 +86,9 @@ struct Drawing<'a> {
 impl<'a> Drawing<'a> {
     fn new(chart: &'a Chart, (width, height): (f64, f64)) -> Self {
         let y_ticks = ticks(&chart.y, 5);
-        let widest = |texts: &mut dyn Iterator<Item = &str>| {
-            texts.map(|text| text.chars().count()).max().unwrap_or(0)
+        let widest = |texts: &[String]| {
+            texts.iter().map(|text| text.chars().count()).max().unwrap_or(0) as f64
         };
-        let y_characters = widest(&mut y_ticks.labels.iter().map(String::as_str));
         let named: Vec<&Series> = chart.series.iter().filter(|s| s.mark.is_named()).collect();
         let lines = named.iter().all(|s| matches!(s.mark, Mark::Line | Mark::Marked));
         let name_width = named.iter().map(|series| text_width(&series.name)).fold(0.0, f64::max);
@@ -99,11 +97,10 @@ impl<'a> Drawing<'a> {
             && (2..=DIRECT_LABELS).contains(&named.len())
             && name_width <= DIRECT_LABEL_WIDTH * width;
         let right = width - if direct { 26.0 + name_width } else { 18.0 };
-        let mut left = 14.0 + CHARACTER * y_characters as f64;
+        let mut left = 14.0 + CHARACTER * widest(&y_ticks.labels);
         let x_ticks = ticks_apart(&chart.x, right - left);
         // Names of categories stand upright where each has room, else tilted.
-        let longest =
-            TICK_CHARACTER * widest(&mut chart.x.categories.iter().map(String::as_str)) as f64;
+        let longest = TICK_CHARACTER * widest(&chart.x.categories);
         let room = (right - left) / chart.x.categories.len().max(1) as f64;
         let tilted = longest > room;
         let mut bottom = height - 50.0;
@@ -257,9 +254,8 @@ impl<'a> Drawing<'a> {
 
     /// The line through the points; empty with fewer than two.
     fn path(&self, series: &Series, class: &str) -> String {
-        let points = self.points(series).into_iter();
-        let places: Vec<String> =
-            points.map(|(x, y)| format!("{:.1} {:.1}", self.x(x), self.y(y))).collect();
+        let place = |&(x, y): &(f64, f64)| format!("{:.1} {:.1}", self.x(x), self.y(y));
+        let places: Vec<String> = self.points(series).iter().map(place).collect();
         if places.len() < 2 {
             return String::new();
         }
@@ -271,18 +267,22 @@ impl<'a> Drawing<'a> {
         if self.chart.x.categories.is_empty() {
             return 0.0;
         }
-        let others: Vec<&Series> =
-            self.chart.series.iter().filter(|other| other.mark == Mark::Points).collect();
-        let place = others.iter().position(|other| std::ptr::eq(*other, series)).unwrap_or(0);
-        let room = (self.x(1.0) - self.x(0.0)) / (others.len() + 1) as f64;
-        (place as f64 - 0.5 * (others.len() as f64 - 1.0)) * room.min(2.0 * POINT_SHIFT)
+        let (place, count) = self.place_among_alike(series);
+        let room = (self.x(1.0) - self.x(0.0)) / (count + 1.0);
+        (place - 0.5 * (count - 1.0)) * room.min(2.0 * POINT_SHIFT)
+    }
+
+    /// The place of `series` among those of the same mark, and their number.
+    fn place_among_alike(&self, series: &Series) -> (f64, f64) {
+        let alike = || self.chart.series.iter().filter(|other| other.mark == series.mark);
+        let place = alike().position(|other| std::ptr::eq(other, series)).unwrap_or(0);
+        (place as f64, alike().count() as f64)
     }
 
     fn tooltip(&self, series: &Series, x: f64, y: f64) -> String {
         let is_step = x.fract().abs() < 1e-12 && x.abs() < 1e9;
-        let category =
-            self.chart.x.categories.iter().enumerate().find(|(at, _)| (*at as f64 - x).abs() < 0.5);
-        let x_text = match category {
+        let mut categories = (0_u32..).zip(&self.chart.x.categories);
+        let x_text = match categories.find(|(place, _)| (f64::from(*place) - x).abs() < 0.5) {
             Some((_, name)) => name.clone(),
             None if is_step => format!("{x:.0}"),
             None => significant(x, 3),

@@ -13,14 +13,12 @@ pub fn significant(value: f64, digits: usize) -> String {
     let scientific = format!("{value:.*e}", digits.saturating_sub(1));
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let plain = if (-3..5).contains(&exponent) {
-        let count = i32::try_from(digits).unwrap_or(i32::MAX);
-        let decimals = usize::try_from(count - 1 - exponent).unwrap_or(0);
-        format!("{value:.decimals$}")
-    } else {
-        format!("{mantissa}{}", power_of_ten(exponent))
-    };
-    with_minus_sign(&plain)
+    if !(-3..5).contains(&exponent) {
+        return with_minus_sign(mantissa) + &power_of_ten(exponent);
+    }
+    let count = i32::try_from(digits).unwrap_or(i32::MAX);
+    let decimals = usize::try_from(count - 1 - exponent).unwrap_or(0);
+    with_minus_sign(&format!("{value:.decimals$}"))
 }
 
 /// `value` with a fixed number of decimals; `–` if it is not finite.
@@ -35,15 +33,10 @@ pub fn fixed(value: f64, decimals: usize) -> String {
 
 /// `×10⁻⁵` for −5.
 pub fn power_of_ten(exponent: i32) -> String {
-    let digits = exponent.to_string();
-    let superscript = digits.chars().map(|digit| match digit {
-        '-' => '⁻',
-        '1' => '¹',
-        '2' => '²',
-        '3' => '³',
-        other => char::from_u32(0x2070 + other.to_digit(10).unwrap_or(0)).unwrap_or(other),
-    });
-    format!("×10{}", superscript.collect::<String>())
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let exponent = exponent.to_string();
+    let raised = exponent.chars().map(|one| one.to_digit(10).map_or('⁻', |n| DIGITS[n as usize]));
+    format!("×10{}", raised.collect::<String>())
 }
 
 fn with_minus_sign(text: &str) -> String {

@@ -58,10 +58,9 @@ impl PictureMaker {
         let has = |family: &str| {
             fonts.faces().any(|face| face.families.iter().any(|(name, _)| name == family))
         };
-        let known = FAMILIES.into_iter().find(|family| has(family)).map(str::to_owned);
-        let any =
-            || fonts.faces().find_map(|face| face.families.first().map(|(name, _)| name.clone()));
-        let family = known.or_else(any).ok_or(PictureError::NoFont)?;
+        let known = FAMILIES.into_iter().find(|family| has(family));
+        let any = || fonts.faces().find_map(|face| Some(face.families.first()?.0.as_str()));
+        let family = known.or_else(any).ok_or(PictureError::NoFont)?.to_owned();
         fonts.set_sans_serif_family(&family);
         let fontdb = Arc::new(fonts);
         Ok(Self { options: Options { fontdb, font_family: family, ..Options::default() } })
@@ -107,15 +106,9 @@ mod tests {
 
     /// Bars over the whole width, in the colour of the second series.
     fn chart() -> Chart {
-        let points = vec![(0.0, 1.0), (1.0, 1.0)];
-        Chart {
-            stem: "bars".to_owned(),
-            title: String::new(),
-            description: String::new(),
-            x: Axis::of_categories("", &["A", "B"]),
-            y: Axis::from_to("", 0.0, 1.0),
-            series: vec![Series::new("a", 1, Mark::Bars, points)],
-        }
+        let (x, y) = (Axis::of_categories("", &["A", "B"]), Axis::from_to("", 0.0, 1.0));
+        let series = Series::new("a", 1, Mark::Bars, vec![(0.0, 1.0), (1.0, 1.0)]);
+        Chart::new(["bars", "", ""], x, y, vec![series])
     }
 
     #[test]

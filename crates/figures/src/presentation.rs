@@ -18,7 +18,6 @@ pub(crate) fn with_attributes(svg: &str, css: &str) -> String {
     drawing + rest
 }
 
-/// Properties that SVG has as attributes.
 const ATTRIBUTES: [&str; 10] = [
     "fill",
     "stroke",
@@ -32,7 +31,6 @@ const ATTRIBUTES: [&str; 10] = [
     "font-weight",
 ];
 
-/// Selector and body of a rule.
 type Rule<'a> = (&'a str, &'a str);
 
 /// The attributes of an element of these classes, as text.
@@ -73,34 +71,23 @@ fn resolved(rules: &[Rule<'_>], value: &str, classes: &[&str]) -> String {
 
 /// Selector and body of the rules outside of media queries.
 fn flat_rules(css: &str) -> Vec<Rule<'_>> {
-    let (mut rules, mut rest) = (vec![], css);
+    let (mut rules, mut rest, mut in_query) = (vec![], css, false);
     while let Some((selector, after)) = rest.split_once('{') {
-        let selector = selector.trim();
+        // A brace before a selector closes the query that the last rule was in.
+        let closed = selector.trim().strip_prefix('}');
+        let selector = closed.unwrap_or(selector).trim();
+        in_query = selector.starts_with('@') || (in_query && closed.is_none());
+        rest = after;
         if selector.starts_with('@') {
-            rest = after_block(after);
             continue;
         }
         let Some((body, after)) = after.split_once('}') else { break };
-        rules.push((selector, body));
+        if !in_query {
+            rules.push((selector, body));
+        }
         rest = after;
     }
     rules
-}
-
-/// Returns the text after the block whose body `text` starts with.
-fn after_block(text: &str) -> &str {
-    let mut depth = 1_usize;
-    for (index, character) in text.char_indices() {
-        match character {
-            '{' => depth += 1,
-            '}' => depth -= 1,
-            _ => {}
-        }
-        if depth == 0 {
-            return &text[index + 1..];
-        }
-    }
-    ""
 }
 
 fn declarations(body: &str) -> impl Iterator<Item = (&str, &str)> {

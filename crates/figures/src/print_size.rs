@@ -49,9 +49,8 @@ impl PrintSize {
     ///
     /// [`PrintSizeError`] for widths in which letters of this size have no room, and for what is not positive.
     pub fn new(width_centimetres: f64, font_points: f64) -> Result<Self, PrintSizeError> {
-        let (narrowest, widest) =
-            (centimetres(NARROWEST, font_points), centimetres(WIDEST, font_points));
-        if font_points > 0.0 && (narrowest..=widest).contains(&width_centimetres) {
+        let room = centimetres(NARROWEST, font_points)..=centimetres(WIDEST, font_points);
+        if font_points > 0.0 && room.contains(&width_centimetres) {
             Ok(Self { width_centimetres, font_points })
         } else {
             Err(PrintSizeError { width_centimetres, font_points })

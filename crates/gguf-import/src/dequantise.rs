@@ -34,51 +34,42 @@ pub enum BlockFormat {
     Q6K,
 }
 
-impl BlockFormat {
-    /// Every format that can be read.
-    pub(super) const ALL: [Self; 8] = [
-        Self::F32,
-        Self::F16,
-        Self::Bf16,
-        Self::Q4_1,
-        Self::Q5_0,
-        Self::Q8_0,
-        Self::Q4K,
-        Self::Q6K,
-    ];
+/// Every format in the order of [`BlockFormat`]: its `ggml_type` number, the name that GGUF tools print, elements and bytes of a block.
+const LAYOUTS: [(BlockFormat, u32, &str, usize, usize); 8] = [
+    (BlockFormat::F32, 0, "F32", 1, 4),
+    (BlockFormat::F16, 1, "F16", 1, 2),
+    (BlockFormat::Bf16, 30, "BF16", 1, 2),
+    (BlockFormat::Q4_1, 3, "Q4_1", 32, 20),
+    (BlockFormat::Q5_0, 6, "Q5_0", 32, 22),
+    (BlockFormat::Q8_0, 8, "Q8_0", 32, 34),
+    (BlockFormat::Q4K, 12, "Q4_K", 256, 144),
+    (BlockFormat::Q6K, 14, "Q6_K", 256, 210),
+];
 
-    /// `ggml_type` number in the file, name that GGUF tools print, elements and bytes of one block.
-    fn layout(self) -> (u32, &'static str, usize, usize) {
-        match self {
-            Self::F32 => (0, "F32", 1, 4),
-            Self::F16 => (1, "F16", 1, 2),
-            Self::Q4_1 => (3, "Q4_1", 32, 20),
-            Self::Q5_0 => (6, "Q5_0", 32, 22),
-            Self::Q8_0 => (8, "Q8_0", 32, 34),
-            Self::Q4K => (12, "Q4_K", 256, 144),
-            Self::Q6K => (14, "Q6_K", 256, 210),
-            Self::Bf16 => (30, "BF16", 1, 2),
-        }
+impl BlockFormat {
+    /// Names of the formats that can be read.
+    pub(super) fn names() -> String {
+        LAYOUTS.map(|layout| layout.2).join(", ")
     }
 
     /// The format of a `ggml_type` number, if it can be read.
     pub(super) fn from_code(code: u32) -> Option<Self> {
-        Self::ALL.into_iter().find(|format| format.layout().0 == code)
+        LAYOUTS.into_iter().find(|layout| layout.1 == code).map(|layout| layout.0)
     }
 
     /// The name that GGUF tools print.
     pub fn name(self) -> &'static str {
-        self.layout().1
+        LAYOUTS[self as usize].2
     }
 
     /// Elements of one block; the row length of a tensor is a multiple of it.
     pub(super) fn block_elements(self) -> usize {
-        self.layout().2
+        LAYOUTS[self as usize].3
     }
 
     /// Bytes of one block.
     pub fn block_bytes(self) -> usize {
-        self.layout().3
+        LAYOUTS[self as usize].4
     }
 
     /// Appends the elements of whole blocks to `out`.

@@ -74,7 +74,6 @@ pub(super) fn read(gguf: &GgufFile) -> Result<ModelShape, GgufError> {
     })
 }
 
-/// The model's `config.json`.
 pub(super) fn config_json(
     gguf: &GgufFile,
     model: &ModelShape,

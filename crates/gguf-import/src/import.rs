@@ -156,11 +156,8 @@ fn choose_embedding(
         TiePolicy::Embedding => (EMBEDDING, true, None),
         TiePolicy::Auto => {
             let cosine = cosine(gguf, model, EMBEDDING, OUTPUT)?;
-            if cosine > 0.99 {
-                (OUTPUT, true, Some(cosine))
-            } else {
-                (EMBEDDING, false, Some(cosine))
-            }
+            let agree = cosine > 0.99;
+            (if agree { OUTPUT } else { EMBEDDING }, agree, Some(cosine))
         }
     })
 }

@@ -69,7 +69,6 @@ impl Metadata {
         found.ok_or_else(|| self.error(key, format!("missing, expected {expected}")))
     }
 
-    /// A string, if the key is there.
     pub(super) fn optional_text(&self, key: &str) -> Result<Option<&str>, GgufError> {
         match self.values.get(key) {
             None => Ok(None),
@@ -78,7 +77,6 @@ impl Metadata {
         }
     }
 
-    /// A string.
     pub(super) fn text(&self, key: &str) -> Result<&str, GgufError> {
         self.required(key, self.optional_text(key)?, "a string")
     }
@@ -118,12 +116,10 @@ impl Metadata {
         }
     }
 
-    /// A positive finite number.
     pub(super) fn positive(&self, key: &str) -> Result<f64, GgufError> {
         self.required(key, self.optional_positive(key)?, "a float")
     }
 
-    /// A boolean, if the key is there.
     pub(super) fn optional_bool(&self, key: &str) -> Result<Option<bool>, GgufError> {
         match self.values.get(key) {
             None => Ok(None),
@@ -132,7 +128,6 @@ impl Metadata {
         }
     }
 
-    /// An array of strings.
     pub(super) fn texts(&self, key: &str) -> Result<&[String], GgufError> {
         match self.required(key, self.values.get(key), "an array of strings")? {
             Value::Texts(texts) => Ok(texts),
@@ -140,7 +135,6 @@ impl Metadata {
         }
     }
 
-    /// An array of integers.
     pub(super) fn integers(&self, key: &str) -> Result<&[i64], GgufError> {
         match self.required(key, self.values.get(key), "an array of integers")? {
             Value::Integers(integers) => Ok(integers),

@@ -7,7 +7,6 @@ use model_files::model_config::{Architecture, ModelShape};
 use super::error::GgufError;
 use super::reader::{GgufFile, TensorInfo};
 
-/// One tensor to write.
 pub(super) struct PlannedTensor {
     /// Hugging Face name, such as `model.layers.0.self_attn.q_proj.weight`.
     pub(super) name: String,

@@ -40,12 +40,10 @@ pub struct TensorInfo {
     pub shape: Vec<usize>,
     /// First byte, from the start of the file.
     pub(super) offset: u64,
-    /// Bytes in the file.
     pub(super) stored_bytes: u64,
 }
 
 impl TensorInfo {
-    /// Number of elements.
     pub(super) fn elements(&self) -> usize {
         in_memory(self.stored_bytes) / self.format.block_bytes() * self.format.block_elements()
     }
@@ -87,7 +85,6 @@ impl GgufFile {
         &self.tensors
     }
 
-    /// The tensor called `name`, if there is one.
     pub(super) fn tensor(&self, name: &str) -> Option<&TensorInfo> {
         self.index.get(name).map(|index| &self.tensors[*index])
     }
@@ -104,12 +101,9 @@ impl GgufFile {
     ) -> Result<(), GgufError> {
         let total = tensor.elements();
         let mut elements = Vec::new();
-        let mut start = 0;
-        while start < total {
-            let count = CHUNK_ELEMENTS.min(total - start);
-            self.read_run(tensor, start, count, &mut elements)?;
+        for start in (0..total).step_by(CHUNK_ELEMENTS) {
+            self.read_run(tensor, start, CHUNK_ELEMENTS.min(total - start), &mut elements)?;
             sink(&elements)?;
-            start += count;
         }
         Ok(())
     }
@@ -153,20 +147,12 @@ impl Cursor<'_> {
     /// Fails unless `count` items of `each` bytes are left.
     fn expect_left(&self, count: u64, each: u64, field: &str) -> Result<u64, GgufError> {
         let left = self.length - self.position;
-        match count.checked_mul(each) {
-            Some(bytes) if bytes <= left && self.position + bytes <= LONGEST_HEADER_BYTES => {
-                Ok(bytes)
-            }
-            Some(bytes) if bytes <= left => {
-                let problem = format!("expected a header of at most {LONGEST_HEADER_BYTES} bytes");
-                Err(self.malformed(self.position, field, problem))
-            }
-            _ => {
-                let problem =
-                    format!("needs {count} x {each} bytes, only {left} are left in the file");
-                Err(self.malformed(self.position, field, problem))
-            }
-        }
+        let problem = match count.checked_mul(each).filter(|bytes| *bytes <= left) {
+            Some(bytes) if self.position + bytes <= LONGEST_HEADER_BYTES => return Ok(bytes),
+            Some(_) => format!("expected a header of at most {LONGEST_HEADER_BYTES} bytes"),
+            None => format!("needs {count} x {each} bytes, only {left} are left in the file"),
+        };
+        Err(self.malformed(self.position, field, problem))
     }
 
     fn bytes<const BYTES: usize>(&mut self, field: &str) -> Result<[u8; BYTES], GgufError> {
@@ -218,8 +204,7 @@ impl Cursor<'_> {
         match kind {
             6 => self.bytes(field).map(f32::from_le_bytes).map(Value::Float32),
             7 => match self.bytes(field)? {
-                [0] => Ok(Value::Bool(false)),
-                [1] => Ok(Value::Bool(true)),
+                [flag @ 0..=1] => Ok(Value::Bool(flag == 1)),
                 [other] => {
                     Err(self.malformed(start, field, format!("is {other}, expected 0 or 1")))
                 }
@@ -285,7 +270,7 @@ impl Cursor<'_> {
         let code = self.u32(&field)?;
         let offset = self.u64(&field)?;
         let Some(format) = BlockFormat::from_code(code) else {
-            let known = BlockFormat::ALL.map(BlockFormat::name).join(", ");
+            let known = BlockFormat::names();
             let problem = format!("is stored as ggml type {code}, expected one of {known}");
             return Err(self.malformed(start, &field, problem));
         };
@@ -295,21 +280,17 @@ impl Cursor<'_> {
             return Err(self.malformed(start, &field, problem));
         }
         let elements = shape.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
-        let stored_bytes =
-            elements.and_then(|all| (all / block).checked_mul(format.block_bytes() as u64));
-        match stored_bytes {
-            Some(stored_bytes) if (1..=self.length).contains(&stored_bytes) => {
-                let shape = shape.into_iter().rev().map(in_memory).collect();
-                Ok(TensorInfo { name, format, shape, offset, stored_bytes })
-            }
-            _ => {
-                let problem = format!(
-                    "has shape {shape:?}, expected data that fits in a file of {} bytes",
-                    self.length
-                );
-                Err(self.malformed(start, &field, problem))
-            }
-        }
+        let stored_bytes = elements
+            .and_then(|all| (all / block).checked_mul(format.block_bytes() as u64))
+            .filter(|bytes| (1..=self.length).contains(bytes));
+        let Some(stored_bytes) = stored_bytes else {
+            let length = self.length;
+            let problem =
+                format!("has shape {shape:?}, expected data that fits in a file of {length} bytes");
+            return Err(self.malformed(start, &field, problem));
+        };
+        let shape = shape.into_iter().rev().map(in_memory).collect();
+        Ok(TensorInfo { name, format, shape, offset, stored_bytes })
     }
 }
 
@@ -341,10 +322,8 @@ fn read_header(cursor: &mut Cursor<'_>) -> Result<(Metadata, Vec<TensorInfo>), G
             return Err(cursor.malformed(start, &field, "listed twice, expected once"));
         }
     }
-    let mut tensors = Vec::new();
-    for _ in 0..tensor_count {
-        tensors.push(cursor.tensor_info()?);
-    }
+    let tensors = (0..tensor_count).map(|_| cursor.tensor_info());
+    let mut tensors = tensors.collect::<Result<Vec<_>, _>>()?;
     place(cursor, &metadata, &mut tensors)?;
     Ok((metadata, tensors))
 }

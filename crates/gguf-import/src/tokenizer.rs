@@ -33,9 +33,7 @@ const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const MERGES: &str = "tokenizer.ggml.merges";
 
-/// The two files of a tokenizer.
 pub(super) struct TokenizerFiles {
-    /// Contents of `tokenizer.json`.
     pub(super) tokenizer: String,
     /// Contents of `tokenizer_config.json`, the chat template included.
     pub(super) tokenizer_config: Value,

@@ -17,10 +17,9 @@ pub fn write_csv(steps: &[StepMetrics], out: impl Write) -> std::io::Result<()> 
     let mut table = csv::Writer::from_writer(out);
     table.write_record(std::iter::once("step").chain(names.iter().copied()))?;
     for step in steps {
-        let value =
-            |name: &&str| step.get(name).map_or_else(String::new, |value| value.to_string());
-        let cells = std::iter::once(step.step().to_string()).chain(names.iter().map(value));
-        table.write_record(cells)?;
+        let values = names.iter().map(|name| step.get(name).map(|value| value.to_string()));
+        let cells = values.map(Option::unwrap_or_default);
+        table.write_record(std::iter::once(step.step().to_string()).chain(cells))?;
     }
     table.flush()
 }

@@ -63,18 +63,15 @@ impl RunLaw {
         }
         if let Some(accuracy) = mean_accuracy(step) {
             let change = step.get("entropy/measured_change");
-            self.last =
-                Some((entropy.zip(change).map(|(before, change)| before + change), accuracy));
+            let after = entropy.zip(change).map(|(before, change)| before + change);
+            self.last = Some((after, accuracy));
         }
     }
 
     /// Source of the points.
     pub fn source(&self) -> LawSource {
-        if self.evaluations.is_empty() && self.last.is_none() {
-            LawSource::Rewards
-        } else {
-            LawSource::Evaluations
-        }
+        let is_evaluated = !self.evaluations.is_empty() || self.last.is_some();
+        if is_evaluated { LawSource::Evaluations } else { LawSource::Rewards }
     }
 
     /// Points `(entropy in nats, reward)`, in the order of training.
@@ -204,7 +201,6 @@ impl LawExtrapolation {
     }
 }
 
-/// Writes a sentence for a log.
 impl fmt::Display for LawExtrapolation {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = |value: f64| significant(value, 3);
@@ -214,16 +210,13 @@ impl fmt::Display for LawExtrapolation {
         };
         let law = &self.law;
         let verb = if self.entropy_spent() >= 0.0 { "spent" } else { "won" };
+        let (points, gain) = (law.points, self.gain());
+        let [spent, before, after] =
+            [self.entropy_spent().abs(), self.entropy.0, self.entropy.1].map(number);
+        let [first, last] = [self.reward.0, self.reward.1].map(number);
         write!(
             formatter,
-            "{} nat of entropy {verb} ({} to {}), {what} {} to {} ({:+.3}); the law of {} {unit} ",
-            number(self.entropy_spent().abs()),
-            number(self.entropy.0),
-            number(self.entropy.1),
-            number(self.reward.0),
-            number(self.reward.1),
-            self.gain(),
-            law.points,
+            "{spent} nat of entropy {verb} ({before} to {after}), {what} {first} to {last} ({gain:+.3}); the law of {points} {unit} "
         )?;
         let [ceiling, low, high] = [law.ceiling(), self.interval.low, self.interval.high];
         match (self.gain_left(), self.bound) {

@@ -88,10 +88,12 @@ impl ViewedSample {
 /// The folder of a run and its metrics.
 #[derive(Debug)]
 pub struct RunView {
-    directory: RunDirectory,
-    name: String,
+    pub(crate) directory: RunDirectory,
+    /// Name of the folder.
+    pub(crate) name: String,
     metrics: Vec<StepMetrics>,
-    steps: Vec<u64>,
+    /// Steps that have metrics or responses, ascending; 0 is before the first update.
+    pub(crate) steps: Vec<u64>,
     /// Time of the last write to the metrics, and their length in bytes.
     stamp: Option<(SystemTime, u64)>,
 }
@@ -113,11 +115,7 @@ impl RunView {
     }
 
     /// Reads new steps and metrics; returns true if there is a new step.
-    ///
-    /// # Errors
-    ///
-    /// [`RunViewError`], naming file and line.
-    pub fn refresh(&mut self) -> Result<bool, RunViewError> {
+    pub(crate) fn refresh(&mut self) -> Result<bool, RunViewError> {
         let path = self.directory.metrics();
         let stamp = fs::metadata(&path).ok();
         let stamp = stamp.and_then(|found| Some((found.modified().ok()?, found.len())));
@@ -130,25 +128,8 @@ impl RunView {
         self.stamp = stamp;
         let mut steps = sampled;
         steps.extend(self.metrics.iter().map(StepMetrics::step));
-        let steps: Vec<u64> = steps.into_iter().collect();
-        let is_new = steps != self.steps || known.is_empty();
-        self.steps = steps;
-        Ok(is_new)
-    }
-
-    /// Name of the folder.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The folder.
-    pub fn directory(&self) -> &RunDirectory {
-        &self.directory
-    }
-
-    /// Steps that have metrics or responses, ascending; 0 is before the first update.
-    pub fn steps(&self) -> &[u64] {
-        &self.steps
+        self.steps = steps.iter().copied().collect();
+        Ok(steps != known || known.is_empty())
     }
 
     /// Metrics of all steps that have any, in the order of the file.
@@ -157,7 +138,7 @@ impl RunView {
     }
 
     /// Metrics of a step; `None` until it is finished.
-    pub fn metrics_of(&self, step: u64) -> Option<&StepMetrics> {
+    pub(crate) fn metrics_of(&self, step: u64) -> Option<&StepMetrics> {
         self.metrics.iter().find(|metrics| metrics.step() == step)
     }
 
@@ -223,9 +204,8 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> 
             Ok(value) => values.push(value),
             Err(_) if !is_complete => break,
             Err(error) => {
-                let (path, line) = (path.to_path_buf(), number);
-                let problem = plain_words(&error.to_string());
-                return Err(RunViewError::Line { path, line, problem });
+                let (path, problem) = (path.to_path_buf(), plain_words(&error.to_string()));
+                return Err(RunViewError::Line { path, line: number, problem });
             }
         }
     }

@@ -44,13 +44,10 @@ impl Drawing<'_> {
     }
 
     pub(super) fn bars(&self, series: &Series) -> String {
-        let others: Vec<&Series> =
-            self.chart.series.iter().filter(|other| other.mark == Mark::Bars).collect();
-        let place = others.iter().position(|other| std::ptr::eq(*other, series)).unwrap_or(0);
-        let mut xs: Vec<f64> = others
-            .iter()
-            .flat_map(|other| other.points.iter().map(|point| self.x(point.0)))
-            .collect();
+        let (place, count) = self.place_among_alike(series);
+        let others = self.chart.series.iter().filter(|other| other.mark == Mark::Bars);
+        let points = others.flat_map(|other| &other.points);
+        let mut xs: Vec<f64> = points.map(|point| self.x(point.0)).collect();
         xs.sort_by(f64::total_cmp);
         let gaps = xs.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.5);
         let gap = gaps.fold(f64::INFINITY, f64::min);
@@ -59,8 +56,8 @@ impl Drawing<'_> {
         } else {
             self.x(1.0) - self.x(0.0)
         };
-        let width = BAR_FILL * room / others.len().max(1) as f64;
-        let shift = (place as f64 - 0.5 * (others.len() as f64 - 1.0)) * width;
+        let width = BAR_FILL * room / count;
+        let shift = (place - 0.5 * (count - 1.0)) * width;
         let zero = self.y(0.0);
         let foot = if zero.is_finite() { zero.clamp(self.top, self.bottom) } else { self.bottom };
         let class = class(series);

@@ -1,6 +1,6 @@
 //! Which ticks an axis gets.
 
-use crate::axis_ticks::{Ticks, axis_ticks, category_ticks, log_ticks};
+use crate::axis_ticks::{Ticks, axis_ticks, log_ticks};
 use crate::chart::{Axis, Scale};
 
 /// Width of a character of a tick where letters are 15 pixels high, as on phones and in small charts.
@@ -28,8 +28,11 @@ pub(super) fn ticks_apart(axis: &Axis, width: f64) -> Ticks {
 
 /// About as many ticks as wanted, or the categories.
 pub(super) fn ticks(axis: &Axis, target: usize) -> Ticks {
+    if !axis.categories.is_empty() {
+        let positions = (0..axis.categories.len()).map(|index| index as f64).collect();
+        return Ticks { positions, labels: axis.categories.clone(), factor: String::new() };
+    }
     match axis.scale {
-        _ if !axis.categories.is_empty() => category_ticks(&axis.categories),
         Scale::Log => log_ticks(axis.low, axis.high, target),
         Scale::Linear if axis.whole => axis_ticks(axis.low, axis.high, target).whole(),
         Scale::Linear => axis_ticks(axis.low, axis.high, target),

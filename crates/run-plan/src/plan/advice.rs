@@ -25,45 +25,18 @@ pub struct Alternative {
 }
 
 /// A change of one or more settings, and the setup with it.
-#[derive(Clone)]
 struct Step {
     change: String,
+    /// Note on the change; empty if it leaves the result of the run as it is but for rounding.
     remark: &'static str,
     setup: Setup,
+    memory: MemoryPlan,
 }
 
 impl Step {
-    /// A change of `setup` by `change`, written as `setting`.
-    fn new(
-        setup: &Setup,
-        setting: impl Into<String>,
-        remark: &'static str,
-        change: impl FnOnce(&mut RunConfig),
-    ) -> Self {
-        Self { change: setting.into(), remark, setup: setup.with(change) }
-    }
-
-    /// A change that leaves the result of the run as it is but for rounding.
-    fn neutral(
-        setup: &Setup,
-        setting: impl Into<String>,
-        change: impl FnOnce(&mut RunConfig),
-    ) -> Self {
-        Self::new(setup, setting, "", change)
-    }
-
-    fn memory(&self) -> MemoryPlan {
-        MemoryPlan::new(&self.setup, self.setup.longest())
-    }
-
-    /// True if the change leaves the result of the run as it is but for rounding.
-    fn is_neutral(&self) -> bool {
-        self.remark.is_empty()
-    }
-
-    /// True if the change needs more host memory than `before`: among neutral changes, the last resort.
-    fn offloads_more_than(&self, before: &MemoryPlan) -> bool {
-        self.memory().host_bytes() > before.host_bytes()
+    fn new(change: String, remark: &'static str, setup: Setup) -> Self {
+        let memory = MemoryPlan::new(&setup, setup.longest());
+        Self { change, remark, setup, memory }
     }
 }
 
@@ -74,19 +47,15 @@ pub fn alternatives(
     assumptions: &Assumptions,
 ) -> Vec<Alternative> {
     let now = MemoryPlan::new(setup, setup.longest());
-    let evaluate = |step: &Step| {
-        let memory = step.memory();
-        let peak_bytes = memory.peak_bytes();
-        Alternative {
-            change: step.change.clone(),
-            remark: step.remark.to_owned(),
-            peak_bytes,
-            fits: hardware.holds(&step.setup, &memory),
-            host_bytes: memory.host_bytes(),
-            host_seconds: StepTime::new(&step.setup, hardware, assumptions).host_seconds,
-        }
+    let evaluate = |Step { change, remark, setup, memory }: Step| Alternative {
+        change,
+        remark: remark.to_owned(),
+        peak_bytes: memory.peak_bytes(),
+        fits: hardware.holds(&setup, &memory),
+        host_bytes: memory.host_bytes(),
+        host_seconds: StepTime::new(&setup, hardware, assumptions).host_seconds,
     };
-    let mut alone: Vec<Alternative> = single_steps(setup).iter().map(evaluate).collect();
+    let mut alone: Vec<Alternative> = single_steps(setup).into_iter().map(evaluate).collect();
     let host_holds = hardware.host_holds(setup, &now);
     alone.retain(|alternative| {
         alternative.peak_bytes < now.peak_bytes()
@@ -94,7 +63,7 @@ pub fn alternatives(
     });
     alone.sort_by_key(|alternative| alternative.peak_bytes);
     let wide = [neutral_steps(setup, hardware), more_devices(setup, hardware)];
-    wide.iter().flatten().map(evaluate).chain(alone).collect()
+    wide.into_iter().flatten().map(evaluate).chain(alone).collect()
 }
 
 /// A larger `training.activation_bytes` and the time that it saves.
@@ -145,177 +114,166 @@ pub fn more_kept(
 ///
 /// Host memory is used only once nothing else helps, as far as there is enough of it.
 fn neutral_steps(setup: &Setup, hardware: &Hardware) -> Option<Step> {
-    let mut setup = setup.clone();
-    let mut changes = Vec::new();
-    loop {
-        let plan = MemoryPlan::new(&setup, setup.longest());
-        if hardware.holds(&setup, &plan) {
-            break;
-        }
-        let better = single_steps(&setup)
+    let mut now = Step::new(String::new(), "", setup.clone());
+    let mut changes: Vec<String> = Vec::new();
+    while !hardware.holds(&now.setup, &now.memory) {
+        let before = &now.memory;
+        let better = single_steps(&now.setup)
             .into_iter()
-            .filter(Step::is_neutral)
-            .filter(|step| hardware.host_holds(&step.setup, &step.memory()))
-            .map(|step| (step.offloads_more_than(&plan), step.memory().peak_bytes(), step))
-            .filter(|(_, peak, _)| *peak < plan.peak_bytes())
-            .min_by_key(|(offloads, peak, _)| (*offloads, *peak));
-        let Some((.., step)) = better else { break };
+            .filter(|step| step.remark.is_empty())
+            .filter(|step| hardware.host_holds(&step.setup, &step.memory))
+            .filter(|step| step.memory.peak_bytes() < before.peak_bytes())
+            .min_by_key(|Step { memory, .. }| {
+                (memory.host_bytes() > before.host_bytes(), memory.peak_bytes())
+            });
+        let Some(step) = better else { break };
         let field = |change: &str| change.split(' ').next().unwrap_or_default().to_owned();
-        changes.retain(|earlier: &String| field(earlier) != field(&step.change));
-        changes.push(step.change);
-        setup = step.setup;
+        changes.retain(|earlier| field(earlier) != field(&step.change));
+        changes.push(step.change.clone());
+        now = step;
     }
     let several = changes.len() > 1;
-    several.then(|| Step { change: changes.join(", "), remark: "together", setup })
+    several.then(|| Step { change: changes.join(", "), remark: "together", ..now })
 }
 
 /// The fewest machines, up to 64 times as many, on which the setup fits at stage 3.
 fn more_devices(setup: &Setup, hardware: &Hardware) -> Option<Step> {
-    let mut wider = setup.clone();
+    let (mut wider, mut cut) = (setup.clone(), "");
     if setup.run.lora.is_none() {
-        wider.run.parallel.zero = Zero::Parameters;
+        (wider.run.parallel.zero, cut) = (Zero::Parameters, ", parallel.zero = 3");
     }
-    for _ in 0..6 {
+    let mut steps = (0..6).map(|_| {
         if wider.gpus_per_node < 8 {
             wider.gpus_per_node *= 2;
         } else {
             wider.nodes *= 2;
         }
-        let plan = MemoryPlan::new(&wider, wider.longest());
-        if hardware.holds(&wider, &plan) {
-            let cut = if setup.run.lora.is_none() { ", parallel.zero = 3" } else { "" };
-            let (nodes, gpus) = (wider.nodes, wider.gpus_per_node);
-            let change = format!("--nodes {nodes} --gpus {gpus}{cut}");
-            return Some(Step { change, remark: "more devices", setup: wider });
+        let change = format!("--nodes {} --gpus {}{cut}", wider.nodes, wider.gpus_per_node);
+        Step::new(change, "more devices", wider.clone())
+    });
+    steps.find(|step| hardware.holds(&step.setup, &step.memory))
+}
+
+struct Steps<'a> {
+    setup: &'a Setup,
+    steps: Vec<Step>,
+}
+
+impl Steps<'_> {
+    /// Adds a change of the setup by `change`, written as `setting`, where it applies.
+    fn add(
+        &mut self,
+        applies: bool,
+        setting: impl Into<String>,
+        remark: &'static str,
+        change: impl FnOnce(&mut RunConfig),
+    ) {
+        if applies {
+            self.steps.push(Step::new(setting.into(), remark, self.setup.with(change)));
         }
     }
-    None
 }
 
 /// Lists every setting that takes memory, changed by one step. Those without a remark leave the result of the run as it is but
 /// for rounding.
 fn single_steps(setup: &Setup) -> Vec<Step> {
-    [cuts(setup), budgets(setup), number_formats(setup), other_results(setup)].concat()
+    let mut steps = Steps { setup, steps: Vec::new() };
+    cuts(&mut steps);
+    budgets(&mut steps);
+    number_formats(&mut steps);
+    other_results(&mut steps);
+    steps.steps
 }
 
-/// Lists settings that shard more of the model over the ranks.
-fn cuts(setup: &Setup) -> Vec<Step> {
+/// Adds settings that shard more of the model over the ranks.
+fn cuts(steps: &mut Steps<'_>) {
+    let setup = steps.setup;
     let parallel = setup.run.parallel;
-    let mut steps = Vec::new();
-    if setup.data_ranks() > 1 && setup.run.lora.is_none() {
-        for zero in [Zero::Optimizer, Zero::Gradients, Zero::Parameters] {
-            let stage = u8::from(zero);
-            if stage > u8::from(parallel.zero) {
-                let setting = format!("parallel.zero = {stage}");
-                steps.push(Step::neutral(setup, setting, |run| run.parallel.zero = zero));
-            }
-        }
+    let can_cut = setup.data_ranks() > 1 && setup.run.lora.is_none();
+    for zero in [Zero::Optimizer, Zero::Gradients, Zero::Parameters] {
+        let stage = u8::from(zero);
+        let setting = format!("parallel.zero = {stage}");
+        let applies = can_cut && stage > u8::from(parallel.zero);
+        steps.add(applies, setting, "", |run| run.parallel.zero = zero);
     }
     for tensor in [2, 4, 8].into_iter().filter(|&tensor| tensor > parallel.tensor) {
-        let setting = format!("parallel.tensor = {tensor}");
-        let step = Step::neutral(setup, setting, |run| run.parallel.tensor = tensor);
-        if let Ok(wider) = step.setup.with_ranks(setup.nodes, setup.gpus_per_node) {
-            steps.push(Step { setup: wider, ..step });
+        let wider = setup.with(|run| run.parallel.tensor = tensor);
+        if let Ok(wider) = wider.with_ranks(setup.nodes, setup.gpus_per_node) {
+            steps.steps.push(Step::new(format!("parallel.tensor = {tensor}"), "", wider));
         }
     }
-    steps
 }
 
-/// Lists settings that process less at a time or keep less on the device.
-fn budgets(setup: &Setup) -> Vec<Step> {
-    let run = &setup.run;
-    let mut steps = Vec::new();
-    if run.rollout.rows > 1 {
-        let rows = run.rollout.rows.div_ceil(2);
-        let setting = format!("rollout.rows = {rows}");
-        steps.push(Step::neutral(setup, setting, |run| run.rollout.rows = rows));
-    }
+/// Adds settings that process less at a time or keep less on the device.
+fn budgets(steps: &mut Steps<'_>) {
+    let Setup { run, on_cpu, .. } = steps.setup;
+    let rows = run.rollout.rows.div_ceil(2);
+    let setting = format!("rollout.rows = {rows}");
+    steps.add(run.rollout.rows > 1, setting, "", |run| run.rollout.rows = rows);
     let tokens = run.training.micro_batch_tokens;
-    let fewer = (tokens / 2).max(setup.longest().sequence_tokens());
-    if fewer < tokens {
-        let setting = format!("training.micro_batch_tokens = {fewer}");
-        steps.push(Step::neutral(setup, setting, |run| run.training.micro_batch_tokens = fewer));
-    }
-    if run.training.activation_bytes > 0 {
-        let setting = "training.activation_bytes = 0";
-        steps.push(Step::neutral(setup, setting, |run| run.training.activation_bytes = 0));
-    }
-    if !setup.on_cpu {
-        let offload = !run.parallel.offload_optimizer;
-        let setting = format!("parallel.offload_optimizer = {offload}");
-        steps.push(Step::neutral(setup, setting, |run| run.parallel.offload_optimizer = offload));
-        let offload = !run.parallel.offload_block_inputs;
-        let setting = format!("parallel.offload_block_inputs = {offload}");
-        let change = |run: &mut RunConfig| run.parallel.offload_block_inputs = offload;
-        steps.push(Step::neutral(setup, setting, change));
-    }
-    if run.metrics.probe_tokens > 0 {
-        let (setting, remark) =
-            ("metrics.probe_tokens = 0", "the change of entropy is not measured");
-        steps.push(Step::new(setup, setting, remark, |run| run.metrics.probe_tokens = 0));
-    }
-    steps
+    let fewer = (tokens / 2).max(steps.setup.longest().sequence_tokens());
+    let setting = format!("training.micro_batch_tokens = {fewer}");
+    steps.add(fewer < tokens, setting, "", |run| run.training.micro_batch_tokens = fewer);
+    let applies = run.training.activation_bytes > 0;
+    let setting = "training.activation_bytes = 0";
+    steps.add(applies, setting, "", |run| run.training.activation_bytes = 0);
+    let offload = !run.parallel.offload_optimizer;
+    let setting = format!("parallel.offload_optimizer = {offload}");
+    steps.add(!on_cpu, setting, "", |run| run.parallel.offload_optimizer = offload);
+    let offload = !run.parallel.offload_block_inputs;
+    let setting = format!("parallel.offload_block_inputs = {offload}");
+    steps.add(!on_cpu, setting, "", |run| run.parallel.offload_block_inputs = offload);
+    let (applies, setting) = (run.metrics.probe_tokens > 0, "metrics.probe_tokens = 0");
+    let remark = "the change of entropy is not measured";
+    steps.add(applies, setting, remark, |run| run.metrics.probe_tokens = 0);
 }
 
-/// Lists settings that store narrower numbers.
-fn number_formats(setup: &Setup) -> Vec<Step> {
-    let run = &setup.run;
-    let is_narrow = run.model.dtype == Dtype::Bf16;
-    let master = run.optimizer.master;
-    let mut steps = Vec::new();
-    let mut add = |fits: bool, setting: &str, remark, change: fn(&mut RunConfig)| {
-        steps.extend(fits.then(|| Step::new(setup, setting, remark, change)));
-    };
-    let fits = run.optimizer.moments != Dtype::Bf16;
-    let change: fn(&mut RunConfig) = |run| run.optimizer.moments = Dtype::Bf16;
-    add(fits, "optimizer.moments = \"bf16\"", "rounded stochastically", change);
-    let fits = is_narrow && master == MasterWeights::F32;
-    add(fits, "optimizer.master = \"split\"", "", |run| {
-        run.optimizer.master = MasterWeights::Split;
+/// Adds settings that store narrower numbers.
+fn number_formats(steps: &mut Steps<'_>) {
+    let run = &steps.setup.run;
+    let (is_narrow, master) = (run.model.dtype == Dtype::Bf16, run.optimizer.master);
+    let (applies, setting) = (run.optimizer.moments != Dtype::Bf16, "optimizer.moments = \"bf16\"");
+    steps.add(applies, setting, "rounded stochastically", |run| {
+        run.optimizer.moments = Dtype::Bf16;
     });
-    let fits = is_narrow && master != MasterWeights::None;
-    add(fits, "optimizer.master = \"none\"", "weights are rounded stochastically", |run| {
+    let (applies, setting) =
+        (is_narrow && master == MasterWeights::F32, "optimizer.master = \"split\"");
+    steps.add(applies, setting, "", |run| run.optimizer.master = MasterWeights::Split);
+    let (applies, setting) =
+        (is_narrow && master != MasterWeights::None, "optimizer.master = \"none\"");
+    steps.add(applies, setting, "weights are rounded stochastically", |run| {
         run.optimizer.master = MasterWeights::None;
     });
-    add(!is_narrow, "model.dtype = \"bf16\"", "master weights stay in f32", |run| {
+    steps.add(!is_narrow, "model.dtype = \"bf16\"", "master weights stay in f32", |run| {
         run.model.dtype = Dtype::Bf16;
     });
-    steps
 }
 
-/// Lists settings that change the result of the run.
-fn other_results(setup: &Setup) -> Vec<Step> {
+/// Adds settings that change the result of the run.
+fn other_results(steps: &mut Steps<'_>) {
+    let setup = steps.setup;
     let run = &setup.run;
-    let mut steps = Vec::new();
     let prompts = run.algorithm.mini_batch_prompts;
-    if prompts > 1 && prompts.is_multiple_of(2) {
-        let half = prompts / 2;
-        let setting = format!("algorithm.mini_batch_prompts = {half}");
-        let remark = "twice as many optimiser steps, each over half as much";
-        let change = |run: &mut RunConfig| run.algorithm.mini_batch_prompts = half;
-        steps.push(Step::new(setup, setting, remark, change));
-    }
+    let (applies, half) = (prompts > 1 && prompts.is_multiple_of(2), prompts / 2);
+    let setting = format!("algorithm.mini_batch_prompts = {half}");
+    let remark = "twice as many optimiser steps, each over half as much";
+    steps.add(applies, setting, remark, |run| run.algorithm.mini_batch_prompts = half);
     let shorter = run.rollout.max_response_tokens / 2;
     if shorter > 0 {
         let mean_response_tokens = setup.mean_response_tokens.min(shorter);
-        let setup = Setup { mean_response_tokens, ..setup.clone() };
+        let setup = setup.with(|run| run.rollout.max_response_tokens = shorter);
+        let setup = Setup { mean_response_tokens, ..setup };
         let setting = format!("rollout.max_response_tokens = {shorter}");
-        let change = |run: &mut RunConfig| run.rollout.max_response_tokens = shorter;
-        steps.push(Step::new(&setup, setting, "longer responses are cut", change));
+        steps.steps.push(Step::new(setting, "longer responses are cut", setup));
     }
-    if run.lora.is_none() {
-        let remark = "low-rank corrections are trained in place of the weights";
-        steps.push(Step::new(setup, "lora = {}", remark, |run| {
-            run.lora = Some(LoraSection::default());
-            if run.parallel.zero.shards_parameters() {
-                run.parallel.zero = Zero::Optimizer;
-            }
-        }));
-    }
-    if setup.holds_reference() {
-        let (setting, remark) =
-            ("algorithm.reference_kl absent", "no pull to the policy before the run");
-        steps.push(Step::new(setup, setting, remark, |run| run.algorithm.reference_kl = None));
-    }
-    steps
+    let remark = "low-rank corrections are trained in place of the weights";
+    steps.add(run.lora.is_none(), "lora = {}", remark, |run| {
+        run.lora = Some(LoraSection::default());
+        if run.parallel.zero.shards_parameters() {
+            run.parallel.zero = Zero::Optimizer;
+        }
+    });
+    let (setting, remark) =
+        ("algorithm.reference_kl absent", "no pull to the policy before the run");
+    steps.add(setup.holds_reference(), setting, remark, |run| run.algorithm.reference_kl = None);
 }

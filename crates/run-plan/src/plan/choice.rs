@@ -1,7 +1,7 @@
 //! Chooses settings for the memory there is.
 
 use serde::Serialize;
-use training_run::config::{Dtype, MasterWeights, Zero};
+use training_run::config::{Dtype, MasterWeights, RunConfig, Zero};
 
 use super::memory::MemoryPlan;
 use super::setup::Setup;
@@ -30,16 +30,13 @@ pub fn settings_that_fit(
     hardware: &Hardware,
     assumptions: &Assumptions,
 ) -> Option<Choice> {
-    let moments = [setup.run.optimizer.moments, Dtype::Bf16];
+    let wide = setup.run.optimizer.moments;
+    let narrower =
+        (wide != Dtype::Bf16).then_some((Dtype::Bf16, "moments are rounded at random to bf16"));
     let offloads = [(false, false), (false, true), (true, false), (true, true)];
-    for (index, moments) in moments.into_iter().enumerate() {
-        if index > 0 && moments == setup.run.optimizer.moments {
-            continue;
-        }
-        for (offload_optimizer, offload_block_inputs) in offloads {
-            if setup.on_cpu && (offload_optimizer || offload_block_inputs) {
-                continue;
-            }
+    let tried = if setup.on_cpu { 1 } else { offloads.len() };
+    for (moments, remark) in std::iter::once((wide, "")).chain(narrower) {
+        for (offload_optimizer, offload_block_inputs) in offloads.iter().copied().take(tried) {
             let kept = setup.with(|run| {
                 run.optimizer.moments = moments;
                 run.parallel.offload_optimizer = offload_optimizer;
@@ -51,7 +48,6 @@ pub fn settings_that_fit(
                 .map(|one| (StepTime::new(&one, hardware, assumptions).step_seconds, one))
                 .min_by(|(a, _), (b, _)| a.total_cmp(b));
             if let Some((_, best)) = best {
-                let remark = if index > 0 { "moments are rounded at random to bf16" } else { "" };
                 return Some(Choice {
                     settings: differences(setup, &best),
                     remark: remark.to_owned(),
@@ -108,30 +104,21 @@ fn variants(setup: &Setup) -> Vec<Setup> {
 
 /// Lists the assignments by which `chosen` differs from `setup`.
 fn differences(setup: &Setup, chosen: &Setup) -> Vec<String> {
-    let (before, after) = (&setup.run, &chosen.run);
-    let (from, to) = (&before.parallel, &after.parallel);
-    let mut settings = Vec::new();
-    let mut add = |differs: bool, setting: String| settings.extend(differs.then_some(setting));
-    add(from.zero != to.zero, format!("parallel.zero={}", u8::from(to.zero)));
-    add(from.tensor != to.tensor, format!("parallel.tensor={}", to.tensor));
-    let is_split = before.optimizer.master != after.optimizer.master;
-    add(is_split, "optimizer.master=split".to_owned());
-    let is_narrow = before.optimizer.moments != after.optimizer.moments;
-    add(is_narrow, "optimizer.moments=bf16".to_owned());
-    add(
-        from.offload_optimizer != to.offload_optimizer,
-        format!("parallel.offload_optimizer={}", to.offload_optimizer),
-    );
-    add(
-        from.offload_block_inputs != to.offload_block_inputs,
-        format!("parallel.offload_block_inputs={}", to.offload_block_inputs),
-    );
-    let rows = after.rollout.rows;
-    add(before.rollout.rows != rows, format!("rollout.rows={rows}"));
-    let tokens = after.training.micro_batch_tokens;
-    add(
-        before.training.micro_batch_tokens != tokens,
-        format!("training.micro_batch_tokens={tokens}"),
-    );
-    settings
+    let values = |setup: &Setup| {
+        let RunConfig { parallel, optimizer, rollout, training, .. } = &setup.run;
+        let moments = if optimizer.moments == Dtype::Bf16 { "bf16" } else { "" };
+        [
+            ("parallel.zero", u8::from(parallel.zero).to_string()),
+            ("parallel.tensor", parallel.tensor.to_string()),
+            ("optimizer.master", optimizer.master.name().to_owned()),
+            ("optimizer.moments", moments.to_owned()),
+            ("parallel.offload_optimizer", parallel.offload_optimizer.to_string()),
+            ("parallel.offload_block_inputs", parallel.offload_block_inputs.to_string()),
+            ("rollout.rows", rollout.rows.to_string()),
+            ("training.micro_batch_tokens", training.micro_batch_tokens.to_string()),
+        ]
+    };
+    let pairs = std::iter::zip(values(setup), values(chosen));
+    let differing = pairs.filter(|(before, after)| before != after);
+    differing.map(|(_, (name, value))| format!("{name}={value}")).collect()
 }

@@ -11,7 +11,7 @@ use model_files::model_config::ModelConfig;
 use serde::Serialize;
 use training_run::config::Dtype;
 
-pub(super) use self::host::{BLOCK_INPUTS, PROBED_HEAD};
+pub(super) use self::host::offloaded_bytes;
 use super::setup::{Lengths, Setup, size_of};
 use super::sizes::ModelSizes;
 
@@ -79,22 +79,23 @@ fn kept_elements(
     is_narrow: bool,
     (tensor, key_shards): (usize, usize),
 ) -> usize {
-    let hidden = model.hidden;
+    let (hidden, config) = (model.hidden, &model.config);
     let (query, key) = (model.query_width.div_ceil(tensor), model.key_width.div_ceil(key_shards));
     let copies = match model.routed_copies() {
         0 => 0,
         routed => (3 * routed + 1) * hidden,
     };
     let results = 2 * (query + key + 2 * hidden);
-    let read_by_norms = match (model.block.output_norms, model.attention.query_key_norm) {
-        // Gemma's norms keep what they read and its quotient by the root, in four bytes at least; where elements are
-        // narrower, the view of the projection is freed.
-        (true, _) if is_narrow => 2 * results,
-        (true, _) => results + key,
-        // Queries and keys pass norms, whose inputs are views of the whole projection.
-        (false, true) => query + 2 * key,
-        (false, false) => 0,
-    };
+    let read_by_norms =
+        match (config.architecture.block().output_norms, config.attention.query_key_norm) {
+            // Gemma's norms keep what they read and its quotient by the root, in four bytes at least; where elements are
+            // narrower, the view of the projection is freed.
+            (true, _) if is_narrow => 2 * results,
+            (true, _) => results + key,
+            // Queries and keys pass norms, whose inputs are views of the whole projection.
+            (false, true) => query + 2 * key,
+            (false, false) => 0,
+        };
     let gate_and_up = 2 * model.intermediate.div_ceil(tensor);
     hidden + 2 * (query + key) + read_by_norms + gate_and_up + copies
 }
@@ -141,9 +142,8 @@ impl MemoryPlan {
             phases.push(count.probe());
         }
         let (mut resident, mut host) = (count.resident(), count.host());
-        for items in
-            phases.iter_mut().map(|phase| &mut phase.items).chain([&mut resident, &mut host])
-        {
+        let lists = phases.iter_mut().map(|phase| &mut phase.items);
+        for items in lists.chain([&mut resident, &mut host]) {
             items.retain(|item| item.bytes > 0);
         }
         let largest_tensor_bytes = count.largest_tensor_bytes();
@@ -160,7 +160,6 @@ impl MemoryPlan {
         total(&self.host)
     }
 
-    /// The phase that takes most memory.
     pub(super) fn worst_phase(&self) -> &Phase {
         self.phases.iter().max_by_key(|phase| phase.bytes()).expect("every plan has phases")
     }
@@ -202,15 +201,12 @@ struct Counts<'a> {
     data_ranks: u64,
     /// Tensor-parallel ranks of one copy of the model.
     tensor: usize,
-    /// Parameters of all blocks on one rank, before they are sharded over data-parallel ranks.
+    /// Parameters on one rank before data-parallel sharding: of all blocks, of one, outside of blocks, of the head, and the trained
+    /// ones.
     blocks: u64,
-    /// Parameters of one block, likewise.
     block: u64,
-    /// Parameters outside of blocks.
     outer: u64,
-    /// Parameters of the head.
     head: u64,
-    /// Parameters that are trained.
     trained: u64,
 }
 
@@ -242,24 +238,22 @@ impl<'a> Counts<'a> {
     }
 
     fn parameters(&self) -> Item {
-        let Self { element, blocks, outer, .. } = *self;
+        let all = self.blocks + self.outer;
         if self.setup.cuts_blocks() {
-            let bytes = element * self.shard(blocks + outer);
-            return item("parameters", bytes, "the rank's shard");
+            return item("parameters", self.element * self.shard(all), "the rank's shard");
         }
         let adapter = if self.setup.run.lora.is_some() { self.trained } else { 0 };
-        item("parameters", element * (blocks + outer + adapter), "whole")
+        item("parameters", self.element * (all + adapter), "whole")
     }
 
     fn master(&self) -> Item {
         let run = &self.setup.run;
-        let (master, dtype) = (run.optimizer.master, run.model.dtype);
         let (cuts, count) = (self.setup.cuts_optimizer(), self.shard_of(self.trained));
-        if self.setup.run.parallel.offload_optimizer {
+        if run.parallel.offload_optimizer {
             let because = "beside the parameters on the device";
             return item("master weights", self.wide * count, because);
         }
-        let beside = master.bytes_beside(dtype);
+        let beside = run.optimizer.master.bytes_beside(run.model.dtype);
         let is_whole = beside >= self.wide;
         // Where the blocks are sharded too, the optimiser steps their shards.
         let copied = if cuts && !is_whole && !self.setup.cuts_blocks() { self.element } else { 0 };
@@ -280,11 +274,8 @@ impl<'a> Counts<'a> {
             Dtype::Bf16 => 2,
             Dtype::F32 | Dtype::F64 => self.wide,
         };
-        let because = if self.setup.cuts_optimizer() {
-            "two, of the rank's shard"
-        } else {
-            "two, of all that is trained"
-        };
+        let cuts = self.setup.cuts_optimizer();
+        let because = if cuts { "two, of the rank's shard" } else { "two, of all that is trained" };
         item("optimiser moments", 2 * size * self.shard_of(self.trained), because)
     }
 
@@ -307,10 +298,13 @@ impl<'a> Counts<'a> {
         }
         if self.setup.holds_reference() {
             let share = |model: &ModelSizes| model.parameters().div_ceil(self.tensor) as u64;
-            let parameters = self.setup.reference.as_ref().map_or(self.blocks + self.outer, share);
-            let held = if self.setup.cuts_blocks() { self.shard(parameters) } else { parameters };
-            let because = "frozen, cut as the policy is";
-            items.push(item("reference model", self.element * held, because));
+            let all = self.setup.reference.as_ref().map_or(self.blocks + self.outer, share);
+            let held = if self.setup.cuts_blocks() { self.shard(all) } else { all };
+            items.push(item(
+                "reference model",
+                self.element * held,
+                "frozen, cut as the policy is",
+            ));
         }
         items.extend(self.reward_model());
         items

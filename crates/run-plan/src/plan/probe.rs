@@ -29,7 +29,6 @@ impl Probe {
         rows.min(self.states) * vocabulary
     }
 
-    /// Chunks of the head.
     pub(super) fn chunks(self, vocabulary: u64) -> u64 {
         (self.states * vocabulary).div_ceil(self.chunk(vocabulary).max(1))
     }

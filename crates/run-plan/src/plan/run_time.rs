@@ -66,14 +66,11 @@ impl Display for Digits {
         }
         // As it is written in three digits, so that 9.996 counts as 10.0.
         let rounded: f64 = format!("{value:.2e}").parse().unwrap_or(value);
-        let mut shifted = rounded.abs();
-        let mut digits = 0;
+        let (mut shifted, mut digits) = (rounded.abs(), 0);
         while shifted < 99.5 && digits < 12 {
-            shifted *= 10.0;
-            digits += 1;
+            (shifted, digits) = (10.0 * shifted, digits + 1);
         }
-        let text = format!("{rounded:.digits$}");
-        out.pad(&text)
+        out.pad(&format!("{rounded:.digits$}"))
     }
 }
 

@@ -87,13 +87,13 @@ alone |
 
 /// The published run with KL-Cov, with moments in bf16 and half a master weight beside each parameter.
 fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
-    let rows = if size == "7b" { "rollout.rows=64" } else { "rollout.rows=16" };
     let (master, moments) = ("optimizer.master=split", "optimizer.moments=bf16");
-    let mut overrides = vec!["model.path=m", "data.train.arithmetic={}", master, moments, rows];
-    if size == "32b" {
-        overrides.push("training.micro_batch_tokens=10240");
-    }
-    let overrides: Vec<String> = overrides.into_iter().map(str::to_owned).collect();
+    let open = ["model.path=m", "data.train.arithmetic={}", master, moments];
+    let of_size: &[&str] = match size {
+        "7b" => &["rollout.rows=64"],
+        _ => &["rollout.rows=16", "training.micro_batch_tokens=10240"],
+    };
+    let overrides: Vec<String> = open.iter().chain(of_size).map(|&one| one.to_owned()).collect();
     let run = Run::from_preset(&format!("qwen2.5-{size}-kl-cov"), &overrides);
     let config = preset_model(size).expect("a known shape");
     let model = ModelSizes::of(&format!("Qwen2.5-{}", size.to_uppercase()), &config);
@@ -104,7 +104,6 @@ fn setup(size: &str, zero: Zero, gpus: usize, tensor: usize) -> Setup {
 }
 
 fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Result {
-    writeln!(page, "\n## Qwen2.5-{}, KL-Cov, `parallel.zero = 3`\n", size.to_uppercase())?;
     let legend = match size {
         "7b" => {
             "256 prompts × 8 responses a step, 8 optimiser steps; moments in bf16, master weights split, `rollout.rows` 64. \
@@ -114,12 +113,14 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
     };
     writeln!(
         page,
-        "{legend} `scripts/train-{size}.sh` chooses settings by the memory there is.\n"
-    )?;
-    writeln!(
-        page,
-        "| GPUs | to a model | between machines | peak | fits | sent | usual | sampling | scoring and updates | communication | not hidden | \
-         step, s | tokens/s | a GPU |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|"
+        "\n## Qwen2.5-{}, KL-Cov, `parallel.zero = 3`
+
+{legend} `scripts/train-{size}.sh` chooses settings by the memory there is.
+
+| GPUs | to a model | between machines | peak | fits | sent | usual | sampling | scoring and updates | communication | not hidden | \
+         step, s | tokens/s | a GPU |
+|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
+        size.to_uppercase()
     )?;
     // The 32B model is also sampled by two tensor-parallel ranks.
     let wholes = [(8, 1), (32, 1), (128, 1)].into_iter();
@@ -167,31 +168,22 @@ fn runs(page: &mut String, size: &str, assumptions: Assumptions) -> std::fmt::Re
 
 /// Writes the table of memory and traffic at each stage of `parallel.zero`.
 fn stages(page: &mut String) -> std::fmt::Result {
-    writeln!(page, "\n## Stages, 7B on 8 GPUs\n")?;
     writeln!(
         page,
-        "| `parallel.zero` | all the time | peak | sent in an optimiser step | of it while computing |\n|---|---|---|---|---|"
+        "\n## Stages, 7B on 8 GPUs\n\n| `parallel.zero` | all the time | peak | sent in an optimiser step | of it while computing |\n|---|---|---|---|---|"
     )?;
     for stage in 0..=3u8 {
         let Ok(zero) = Zero::try_from(stage) else { continue };
         let hardware = Hardware::named("h200", 3200.0).expect("a known device");
         let plan = Plan::new(setup("7b", zero, 8, 1), hardware, Assumptions::default());
         let updates = plan.setup.optimizer_steps() as u64;
-        let hidden: u64 = plan
-            .traffic
-            .collectives
-            .iter()
-            .filter(|collective| collective.overlapped && !collective.name.ends_with("scoring"))
-            .map(|collective| collective.bytes_sent / updates)
-            .sum();
-        writeln!(
-            page,
-            "| {stage} | {} | {} | {} | {} |",
-            ByteCount(plan.memory.resident_bytes()),
-            ByteCount(plan.memory.peak_bytes()),
-            ByteCount(plan.traffic.bytes_sent_per_optimizer_step),
-            ByteCount(hidden)
-        )?;
+        let hidden = plan.traffic.collectives.iter();
+        let hidden = hidden.filter(|one| one.overlapped && !one.name.ends_with("scoring"));
+        let hidden: u64 = hidden.map(|one| one.bytes_sent / updates).sum();
+        let (memory, sent) = (&plan.memory, plan.traffic.bytes_sent_per_optimizer_step);
+        let bytes = [memory.resident_bytes(), memory.peak_bytes(), sent, hidden];
+        let cells = bytes.map(|bytes| ByteCount(bytes).to_string()).join(" | ");
+        writeln!(page, "| {stage} | {cells} |")?;
     }
     Ok(())
 }

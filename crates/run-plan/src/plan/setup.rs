@@ -105,22 +105,20 @@ impl Setup {
     /// split over so many ranks, or a target of the adapter takes none.
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
-        let fault = |what, found, expected: &str| {
-            Err(SetupError::Count { what, found, expected: expected.to_owned() })
-        };
         let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
-        for (what, count) in counts {
-            if !(1..=1 << 20).contains(&count) {
-                return fault(what, count, "1 to 1048576");
-            }
+        if let Some((what, count)) =
+            counts.into_iter().find(|(_, count)| !(1..=1 << 20).contains(count))
+        {
+            let expected = "1 to 1048576".to_owned();
+            return Err(SetupError::Count { what, found: count, expected });
         }
         if !gpus_per_node.is_multiple_of(tensor) {
             let expected = format!("a divisor of the {gpus_per_node} devices of a node");
-            return fault("parallel.tensor", tensor, &expected);
+            return Err(SetupError::Count { what: "parallel.tensor", found: tensor, expected });
         }
-        self.model.divisible_counts.check(tensor)?;
+        self.model.config.divisible_counts().check(tensor)?;
         if let Some(lora) = &self.run.lora
-            && let Some(problem) = lora.problem_with(self.model.experts.as_ref())
+            && let Some(problem) = lora.problem_with(self.model.config.experts.as_ref())
         {
             return Err(SetupError::Targets(problem));
         }
@@ -129,9 +127,10 @@ impl Setup {
 
     /// True if the run's own CPU kernels decode.
     pub(super) fn decodes_by_cpu_kernels(&self) -> bool {
+        let config = &self.model.config;
         let has_kernels = self.run.model.dtype != Dtype::F64
-            && self.model.experts.is_none()
-            && self.model.block == BlockOptions::PLAIN;
+            && config.experts.is_none()
+            && config.architecture.block() == BlockOptions::PLAIN;
         self.on_cpu && self.run.rollout.cpu_kernels && has_kernels
     }
 
@@ -256,7 +255,6 @@ impl Setup {
         self.model.adapter_factors(lora, (self.run.parallel.tensor, self.key_shards()))
     }
 
-    /// Trained parameters on one tensor-parallel rank.
     pub(super) fn trained_parameters_held(&self) -> usize {
         match &self.run.lora {
             Some(lora) => {
@@ -297,7 +295,6 @@ impl Setup {
     }
 }
 
-/// Bytes of one number.
 pub(super) fn size_of(dtype: Dtype) -> u64 {
     match dtype {
         Dtype::Bf16 => 2,

@@ -6,12 +6,11 @@ use messages::counted;
 use training_run::config::{Dtype, MasterWeights};
 
 use super::bytes::ByteCount;
-use super::memory::{Item, MemoryPlan};
+use super::memory::Item;
 use super::run_time::Digits;
-use super::traffic::Traffic;
+use super::traffic::{Collective, Traffic};
 use super::{Assumptions, Hardware, MoreActivationMemory, Plan, Setup, StepTime};
 
-/// Name of the row for offloaded work.
 const ON_HOST: &str = "on the host and on the way";
 
 impl Display for Plan {
@@ -37,21 +36,16 @@ impl Plan {
     fn write_memory(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let (longest, expected) = (&self.memory, &self.expected_memory);
         writeln!(out, "memory of one rank                   longest  expected")?;
-        let bytes_of = |memory: &MemoryPlan, name: &str| {
-            memory.resident.iter().find(|item| item.name == name).map_or(0, |item| item.bytes)
-        };
-        for Item { name, bytes, because } in &longest.resident {
-            row(out, name, [*bytes, bytes_of(expected, name)], because)?;
-        }
+        rows(out, "", [&longest.resident, &expected.resident])?;
         row(out, "all the time", [longest.resident_bytes(), expected.resident_bytes()], "")?;
         for phase in &longest.phases {
             let same = expected.phases.iter().find(|other| other.name == phase.name);
-            let bytes = same.map_or(0, super::Phase::bytes);
+            let bytes = [phase.bytes(), same.map_or(0, super::Phase::bytes)];
             let largest = phase.items.iter().max_by_key(|item| item.bytes);
-            let because = largest.map_or_else(String::new, |item| {
-                format!("most of it {}, {}: {}", item.name, ByteCount(item.bytes), item.because)
+            let because = largest.map_or_else(String::new, |Item { name, bytes, because }| {
+                format!("most of it {name}, {}: {because}", ByteCount(*bytes))
             });
-            row(out, &format!("+ {}", phase.name), [phase.bytes(), bytes], &because)?;
+            row(out, &format!("+ {}", phase.name), bytes, &because)?;
         }
         let overhead = [longest.overhead_bytes(), expected.overhead_bytes()];
         let because = if longest.on_cpu {
@@ -66,24 +60,18 @@ impl Plan {
         self.write_verdict(out)
     }
 
-    /// Writes what lies in host memory.
     fn write_host(&self, out: &mut impl fmt::Write) -> fmt::Result {
         let (longest, expected) = (&self.memory, &self.expected_memory);
-        if !longest.host.is_empty() {
-            for Item { name, bytes, because } in &longest.host {
-                let same = expected.host.iter().find(|item| item.name == *name);
-                let of_expected = same.map_or(0, |item| item.bytes);
-                row(out, &format!("host: {name}"), [*bytes, of_expected], because)?;
-            }
-            let because = if longest.on_cpu {
-                "which is the device's here, and part of the peak".to_owned()
-            } else {
-                format!("of each of {} ranks of a machine", self.setup.gpus_per_node)
-            };
-            let bytes = [longest.host_bytes(), expected.host_bytes()];
-            row(out, "in the host's memory", bytes, &because)?;
+        if longest.host.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        rows(out, "host: ", [&longest.host, &expected.host])?;
+        let because = if longest.on_cpu {
+            "which is the device's here, and part of the peak".to_owned()
+        } else {
+            format!("of each of {} ranks of a machine", self.setup.gpus_per_node)
+        };
+        row(out, "in the host's memory", [longest.host_bytes(), expected.host_bytes()], &because)
     }
 
     /// Writes whether the run fits, and what to change if it does not.
@@ -183,16 +171,12 @@ impl Plan {
             if self.setup.on_cpu { "measured" } else { "stated bf16" }
         )?;
         if offloads && !self.setup.on_cpu {
-            let Hardware {
-                host_link_bytes_per_second: link,
-                host_memory_bytes_per_second: memory,
-                ..
-            } = self.hardware;
-            let (link, memory) = (link / 1e9, memory / 1e9);
             writeln!(
                 out,
-                "  to and from the host {link:.0} GB/s a device, and {memory:.0} GB/s of its memory for the optimisers of a \
-                 machine, a guess; block inputs hide behind computation"
+                "  to and from the host {:.0} GB/s a device, and {:.0} GB/s of its memory for the optimisers of a machine, a guess; \
+                 block inputs hide behind computation",
+                self.hardware.host_link_bytes_per_second / 1e9,
+                self.hardware.host_memory_bytes_per_second / 1e9
             )?;
         }
         write!(out, "{}", self.assumptions)
@@ -221,6 +205,15 @@ impl Plan {
     }
 }
 
+/// Writes a row for each item at the longest lengths, with its bytes at the expected ones.
+fn rows(out: &mut impl fmt::Write, prefix: &str, [longest, expected]: [&[Item]; 2]) -> fmt::Result {
+    longest.iter().try_for_each(|Item { name, bytes, because }| {
+        let same = expected.iter().find(|item| item.name == *name);
+        let bytes = [*bytes, same.map_or(0, |item| item.bytes)];
+        row(out, &format!("{prefix}{name}"), bytes, because)
+    })
+}
+
 fn row(
     out: &mut impl fmt::Write,
     name: &str,
@@ -241,7 +234,7 @@ impl Display for Setup {
         writeln!(
             out,
             "{name}: {billions:.2} billion parameters{} in {}, moments in {}{}{}",
-            match &self.model.experts {
+            match &self.model.config.experts {
                 Some(_) => format!(", {active:.2} of them active,"),
                 None => String::new(),
             },
@@ -288,14 +281,10 @@ impl Display for Traffic {
             return writeln!(out, "one rank: nothing is sent");
         }
         writeln!(out, "sent by each rank in a training step")?;
-        for collective in &self.collectives {
-            let hidden = if collective.overlapped { "while it computes" } else { "" };
-            let line = format!(
-                "  {:<34}{:>9}  {} {hidden}",
-                collective.name,
-                ByteCount(collective.bytes_sent).to_string(),
-                counted(collective.operations, "operation")
-            );
+        for Collective { name, operations, bytes_sent, overlapped, .. } in &self.collectives {
+            let hidden = if *overlapped { "while it computes" } else { "" };
+            let (bytes, count) = (ByteCount(*bytes_sent), counted(*operations, "operation"));
+            let line = format!("  {name:<34}{bytes:>9}  {count} {hidden}");
             writeln!(out, "{}", line.trim_end())?;
         }
         writeln!(
@@ -313,19 +302,6 @@ impl Display for Traffic {
 impl Display for Assumptions {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         let Self { matrix_fraction, decode_fraction, overlap_fraction, kept_fraction } = self;
-        writeln!(out, "assumed:")?;
-        writeln!(
-            out,
-            "  {matrix_fraction} of the stated operations in passes over many tokens (0.52 to 0.60 on one H100 at 7B)"
-        )?;
-        writeln!(
-            out,
-            "  {decode_fraction} of the roofline in decoding (0.50 to 0.54 there) and in the optimiser"
-        )?;
-        writeln!(
-            out,
-            "  communication hides behind {overlap_fraction} of the computation beside it"
-        )?;
         let kept = if *kept_fraction < 1.0 {
             format!("dynamic sampling keeps {kept_fraction} of the groups")
         } else {
@@ -333,15 +309,15 @@ impl Display for Assumptions {
         };
         writeln!(
             out,
-            "  all responses of the expected length but one, which goes on alone to the longest; {kept}"
+            "assumed:
+  {matrix_fraction} of the stated operations in passes over many tokens (0.52 to 0.60 on one H100 at 7B)
+  {decode_fraction} of the roofline in decoding (0.50 to 0.54 there) and in the optimiser
+  communication hides behind {overlap_fraction} of the computation beside it
+  all responses of the expected length but one, which goes on alone to the longest; {kept}"
         )
     }
 }
 
-fn dtype(dtype: Dtype) -> &'static str {
-    match dtype {
-        Dtype::F32 => "f32",
-        Dtype::Bf16 => "bf16",
-        Dtype::F64 => "f64",
-    }
+fn dtype(dtype: Dtype) -> String {
+    format!("{dtype:?}").to_lowercase()
 }

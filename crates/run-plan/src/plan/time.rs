@@ -16,7 +16,7 @@
 use serde::Serialize;
 use training_run::config::Dtype;
 
-use super::memory::{BLOCK_INPUTS, MemoryPlan, PROBED_HEAD, kept_activation_bytes};
+use super::memory::{MemoryPlan, kept_activation_bytes, offloaded_bytes};
 use super::probe::Probe;
 use super::setup::{Setup, size_of};
 use super::traffic::{Collective, Traffic};
@@ -246,8 +246,15 @@ impl StepTime {
         let responses = (setup.run.rollout.prompts_per_step
             * setup.run.rollout.group_size
             * setup.mean_response_tokens) as f64;
+        let computing = scoring_seconds + update_seconds + probing_seconds + optimizer_seconds;
+        let after_sampling = computing + host_seconds + exposed;
+        let step_seconds = if setup.run.rollout.staleness > 0 {
+            sampling_seconds.max(after_sampling)
+        } else {
+            sampling_seconds + after_sampling
+        };
         let updating = update_seconds.max(f64::MIN_POSITIVE);
-        let mut time = Self {
+        Self {
             sampling_seconds,
             scoring_seconds,
             update_seconds,
@@ -256,19 +263,11 @@ impl StepTime {
             host_seconds,
             communication_seconds,
             exposed_communication_seconds: exposed,
-            step_seconds: 0.0,
-            response_tokens_per_second: 0.0,
+            step_seconds,
+            response_tokens_per_second: responses / step_seconds,
             update_mfu: work.update_once
                 / (updating * hardware.matrix_flops_per_second * setup.run.parallel.tensor as f64),
-        };
-        let after_sampling = time.computing_seconds() + host_seconds + exposed;
-        time.step_seconds = if setup.run.rollout.staleness > 0 {
-            sampling_seconds.max(after_sampling)
-        } else {
-            sampling_seconds + after_sampling
-        };
-        time.response_tokens_per_second = responses / time.step_seconds;
-        time
+        }
     }
 
     /// Everything after the sampling but copies and communication, in seconds.
@@ -380,13 +379,9 @@ impl Offloaded {
             let of_one = stepped * (wide + 2.0 * wide + moments + element);
             optimizer_memory = setup.gpus_per_node as f64 * of_one;
         }
-        let away = MemoryPlan::new(setup, setup.expected());
-        let bytes = |name: &str| {
-            let item = away.host.iter().find(|item| item.name == name);
-            item.map_or(0.0, |item| item.bytes as f64)
-        };
-        let block_inputs = 2.0 * steps * bytes(BLOCK_INPUTS);
-        copies += 2.0 * bytes(PROBED_HEAD);
+        let (block_inputs, head) = offloaded_bytes(setup, setup.expected());
+        let block_inputs = 2.0 * steps * block_inputs as f64;
+        copies += 2.0 * head as f64;
         Self { copies, optimizer_memory, block_inputs }
     }
 }

@@ -46,23 +46,16 @@ const SCORING: &str = "parameters, for sampling and scoring";
 impl Traffic {
     /// The traffic of a setup at its expected lengths.
     pub fn new(setup: &Setup) -> Self {
-        let data_ranks = setup.data_ranks() as u64;
-        let element = size_of(setup.run.model.dtype);
-        let blocks = setup.block_parameters_held(setup.model.blocks) as u64;
-        let outer = setup.model.outer_parameters as u64 / setup.run.parallel.tensor as u64;
-        let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
         let updates = setup.optimizer_steps() as u64;
         let micro_batches = setup.micro_batches(setup.expected());
-        let mut collectives = between_copies(setup);
+        let (mut collectives, gathered) = between_copies(setup);
         let within: u64 =
             collectives.iter().filter(|c| c.name != SCORING).map(|c| c.bytes_sent).sum();
         collectives.extend(within_model(setup));
         Self {
             collectives,
             bytes_sent_per_optimizer_step: within / updates.max(1),
-            usual_bytes_sent_per_optimizer_step: 3
-                * sent(element * (blocks + outer))
-                * micro_batches as u64,
+            usual_bytes_sent_per_optimizer_step: 3 * gathered * micro_batches as u64,
             micro_batches,
         }
     }
@@ -73,8 +66,9 @@ impl Traffic {
     }
 }
 
-/// Collectives between the copies of the model: parameters, gradients and scoring.
-fn between_copies(setup: &Setup) -> Vec<Collective> {
+/// Collectives between the copies of the model: parameters, gradients and scoring. The number is the bytes that a rank sends when all
+/// parameters are gathered once.
+fn between_copies(setup: &Setup) -> (Vec<Collective>, u64) {
     let data_ranks = setup.data_ranks() as u64;
     let tensor = setup.run.parallel.tensor as u64;
     let element = size_of(setup.run.model.dtype);
@@ -84,11 +78,12 @@ fn between_copies(setup: &Setup) -> Vec<Collective> {
     let outer = model.outer_parameters as u64 / tensor;
     let trained = setup.trained_parameters_held() as u64;
     let sent = |bytes: u64| bytes * (data_ranks - 1) / data_ranks;
+    let gathered = sent(element * (blocks + outer));
     let count = model.blocks as u64;
     let updates = setup.optimizer_steps() as u64;
     let mut collectives = Vec::new();
-    let mut add = |name, ranks: u64, operations, bytes_sent, overlapped| {
-        let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
+    let mut add = |name, operations, bytes_sent, overlapped| {
+        let ranks = setup.data_ranks();
         if ranks > 1 {
             collectives.push(Collective { name, ranks, operations, bytes_sent, overlapped });
         }
@@ -102,32 +97,32 @@ fn between_copies(setup: &Setup) -> Vec<Collective> {
             1 + u64::from(setup.scores_twice()) + 2 * u64::from(setup.run.metrics.probe_tokens > 0);
         let passes = passes + u64::from(setup.has_reference());
         let head = model.head_parameters() as u64 / tensor;
-        let bytes = sent(element * (blocks + outer)) + passes * sent(element * (blocks + 2 * head));
-        add(SCORING, data_ranks, units + passes * (count + 2), bytes, true);
+        let bytes = gathered + passes * sent(element * (blocks + 2 * head));
+        add(SCORING, units + passes * (count + 2), bytes, true);
         // Embedding and blocks, the head for the statistics and again for their gradient, and the blocks backwards. Before the
         // first update of a step the statistics are known.
         let heads = 2 * updates - 1;
         let bytes = updates * sent(element * (2 * blocks + head)) + heads * sent(element * head);
         let operations = updates * (2 * count + 1) + heads;
-        add("parameters, for updates", data_ranks, operations, bytes, true);
+        add("parameters, for updates", operations, bytes, true);
         let bytes = sent(wide * trained);
-        add("gradients to shards", data_ranks, updates * units, updates * bytes, true);
+        add("gradients to shards", updates * units, updates * bytes, true);
         if setup.run.lora.is_some() {
             // The base model's blocks are sharded; the adapter is whole.
             let bytes = updates * sent(element * trained);
-            add("parameters from shards", data_ranks, updates * units, bytes, false);
+            add("parameters from shards", updates * units, bytes, false);
         }
     } else if setup.cuts_optimizer() {
         let (to_shards, from_shards) = (sent(wide * trained), sent(element * trained));
         let (operations, overlapped) = (updates * units, setup.cuts_gradients());
-        add("gradients to shards", data_ranks, operations, updates * to_shards, overlapped);
-        add("parameters from shards", data_ranks, operations, updates * from_shards, false);
+        add("gradients to shards", operations, updates * to_shards, overlapped);
+        add("parameters from shards", operations, updates * from_shards, false);
     } else {
         let buckets = (element * trained).div_ceil(BUCKET_BYTES.into()).max(1);
         let bytes = updates * 2 * sent(wide * trained);
-        add("sum of gradients", data_ranks, updates * buckets, bytes, false);
+        add("sum of gradients", updates * buckets, bytes, false);
     }
-    collectives
+    (collectives, gathered)
 }
 
 /// Collectives between the tensor-parallel ranks of one copy of the model.
@@ -150,12 +145,11 @@ fn within_model(setup: &Setup) -> Vec<Collective> {
         ("statistics of tensor parallelism", ranks, vocabulary_traffic(setup)),
         ("gradients of tensor parallelism", holders, gradients),
     ];
-    let sent = kinds.into_iter().filter(|(.., (_, bytes_sent))| *bytes_sent > 0);
-    sent.map(|(name, ranks, (operations, bytes_sent))| {
+    let collective = |(name, ranks, (operations, bytes_sent))| {
         let overlapped = false;
-        Collective { name, ranks, operations, bytes_sent, overlapped }
-    })
-    .collect()
+        (bytes_sent > 0).then_some(Collective { name, ranks, operations, bytes_sent, overlapped })
+    };
+    kinds.into_iter().filter_map(collective).collect()
 }
 
 /// Operations and bytes of all-reduces of the residual stream (Shoeybi et al. 2019, *Megatron-LM*, arXiv:1909.08053, Sec. 3).
@@ -170,7 +164,7 @@ fn tensor_traffic(setup: &Setup) -> (u64, u64) {
     let drawn = sequences * lengths.response_tokens as u64;
     let prompts = setup.prompts_per_rank() as u64;
     let epochs = setup.run.algorithm.epochs as u64;
-    let again = if setup.model.block.output_norms { 2 } else { 1 };
+    let again = if setup.model.config.architecture.block().output_norms { 2 } else { 1 };
     let (forward, update) = (2 * blocks + 1, (4 + again) * blocks + 1);
     let passes = 1 + u64::from(setup.scores_twice()) + u64::from(setup.has_reference());
     // A prompt is read once for all its responses, and the last token of each is not read again.

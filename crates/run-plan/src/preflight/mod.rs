@@ -76,13 +76,7 @@ impl Preflight {
 /// Returns the quantile of ascending values, linear between neighbours.
 fn quantile(ascending: &[usize], level: f64) -> f64 {
     let place = level * (ascending.len() - 1) as f64;
-    let below = place.floor();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a place among values that are in memory"
-    )]
-    let index = below as usize;
+    let index = (1..ascending.len()).take_while(|&index| index as f64 <= place).count();
     let (low, high) = (ascending[index], ascending[(index + 1).min(ascending.len() - 1)]);
-    low as f64 + (place - below) * (high as f64 - low as f64)
+    low as f64 + (place - index as f64) * (high as f64 - low as f64)
 }

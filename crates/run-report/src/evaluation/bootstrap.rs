@@ -2,6 +2,7 @@
 
 use counter_rng::{NoiseKey, Purpose, purpose_seed, uniform};
 use entropy_core::{Interval, quantile};
+use figures::moving_average::mean;
 use serde::{Deserialize, Serialize};
 
 /// Settings of the bootstrap.
@@ -74,23 +75,17 @@ impl Bootstrap {
         let mut means = vec![Vec::with_capacity(self.resamples); columns.len()];
         let mut drawn = vec![0; problems];
         for resample in 0..self.resamples as u64 {
-            for (place, drawn) in (0..).zip(&mut drawn) {
-                let key =
-                    NoiseKey { seed, step: stream, prompt: resample, sample: place, position: 0 };
+            for (sample, drawn) in (0..).zip(&mut drawn) {
+                let key = NoiseKey { seed, step: stream, prompt: resample, sample, position: 0 };
                 *drawn = index_below(problems, uniform(key));
             }
             for (column, means) in columns.iter().zip(&mut means) {
-                means.push(
-                    drawn.iter().map(|&problem| column[problem]).sum::<f64>() / problems as f64,
-                );
+                let sum: f64 = drawn.iter().map(|&problem| column[problem]).sum();
+                means.push(sum / problems as f64);
             }
         }
-        let mean = |column: &[f64]| column.iter().sum::<f64>() / problems as f64;
-        columns
-            .iter()
-            .zip(means)
-            .map(|(column, means)| Resampled { value: mean(column), means })
-            .collect()
+        let resampled = |(column, means): (&&[f64], _)| Resampled { value: mean(column), means };
+        columns.iter().zip(means).map(resampled).collect()
     }
 
     /// Returns the percentile interval of resampled means.
@@ -110,16 +105,13 @@ impl Resampled {
     ///
     /// If there is no set, or they were not resampled equally often.
     pub fn plain_mean(sets: &[&Self]) -> Self {
-        let count = sets.len() as f64;
-        let first = sets.first().expect("at least one set");
-        assert!(
-            sets.iter().all(|set| set.means.len() == first.means.len()),
-            "equally many resamples"
-        );
-        let means = (0..first.means.len())
-            .map(|resample| sets.iter().map(|set| set.means[resample]).sum::<f64>() / count)
-            .collect();
-        Self { value: sets.iter().map(|set| set.value).sum::<f64>() / count, means }
+        let count = sets.first().expect("at least one set").means.len();
+        assert!(sets.iter().all(|set| set.means.len() == count), "equally many resamples");
+        let mean_of = |number: &dyn Fn(&Self) -> f64| {
+            sets.iter().map(|set| number(set)).sum::<f64>() / sets.len() as f64
+        };
+        let means = (0..count).map(|resample| mean_of(&|set| set.means[resample])).collect();
+        Self { value: mean_of(&|set| set.value), means }
     }
 }
 

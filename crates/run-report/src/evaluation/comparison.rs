@@ -1,5 +1,6 @@
 //! Paired comparison of two evaluations of the same problems.
 
+use figures::moving_average::mean;
 use serde::{Deserialize, Serialize};
 use statrs::distribution::{Binomial, DiscreteCDF};
 use thiserror::Error;
@@ -106,14 +107,13 @@ pub fn compare(
     stream: u64,
 ) -> Result<(SetComparison, Resampled), ComparisonError> {
     check_problems(set, first, second)?;
-    let column = |side: SetResponses<'_>, name| -> Result<Column, ComparisonError> {
-        let wanted = measure.map_or_else(|| average_name(side.samples), str::to_owned);
-        let columns = columns(side.responses, side.samples);
-        let known =
-            || columns.iter().map(|column| column.name.as_str()).collect::<Vec<_>>().join(", ");
-        columns.iter().find(|column| column.name == wanted).cloned().ok_or_else(|| {
-            let (set, measure) = (set.to_owned(), wanted.clone());
-            ComparisonError::Measure { set, measure, side: name, known: known() }
+    let column = |evaluation: SetResponses<'_>, side| -> Result<Column, ComparisonError> {
+        let measure = measure.map_or_else(|| average_name(evaluation.samples), str::to_owned);
+        let columns = columns(evaluation.responses, evaluation.samples);
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        columns.iter().find(|column| column.name == measure).cloned().ok_or_else(|| {
+            let (set, known) = (set.to_owned(), names.join(", "));
+            ComparisonError::Measure { set, measure, side, known }
         })
     };
     let (left, right) = (column(first, "first")?, column(second, "second")?);
@@ -121,7 +121,6 @@ pub fn compare(
     // Equal fractions of responses may round differently.
     let higher = differences.iter().filter(|&&difference| difference > 1e-12).count();
     let lower = differences.iter().filter(|&&difference| difference < -1e-12).count();
-    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let resampled = bootstrap.resample(&[&differences], stream).remove(0);
     let name =
         if left.name == right.name { left.name } else { format!("{}, {}", left.name, right.name) };

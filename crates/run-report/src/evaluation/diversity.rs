@@ -1,6 +1,6 @@
 //! Word overlap of the responses to one problem.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Longest n-gram of BLEU, in words.
 const BLEU_ORDER: usize = 4;
@@ -8,7 +8,6 @@ const BLEU_ORDER: usize = 4;
 /// Stands in for 0 matches in a precision.
 const SMOOTHING: f64 = 0.1;
 
-/// Splits a text into words at white space.
 fn words(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
@@ -19,12 +18,9 @@ fn words(text: &str) -> Vec<&str> {
 /// Source: Li et al. 2016, arXiv:1510.03055, Sec. 5.
 pub fn distinct_ngrams(texts: &[&str], order: usize) -> f64 {
     let words: Vec<Vec<&str>> = texts.iter().map(|text| words(text)).collect();
-    let mut counts: HashMap<&[&str], usize> = HashMap::new();
-    for ngram in words.iter().flat_map(|words| words.windows(order)) {
-        *counts.entry(ngram).or_default() += 1;
-    }
-    let all: usize = counts.values().sum();
-    if all == 0 { 0.0 } else { counts.len() as f64 / all as f64 }
+    let ngrams = || words.iter().flat_map(|words| words.windows(order));
+    let (all, different) = (ngrams().count(), ngrams().collect::<HashSet<_>>().len());
+    if all == 0 { 0.0 } else { different as f64 / all as f64 }
 }
 
 /// Self-BLEU, a fraction: mean over the responses to one problem of BLEU-4 against all others as references. It is 1 where

@@ -17,9 +17,8 @@ pub fn of_model(directories: &[&Path]) -> Result<String, FileError> {
     let mut files: Vec<PathBuf> = Vec::new();
     for directory in directories {
         let texts = ["config.json", "adapter_config.json", "tokenizer.json"];
-        files.extend(
-            texts.map(|name| directory.join(name)).into_iter().filter(|path| path.exists()),
-        );
+        let texts = texts.map(|name| directory.join(name));
+        files.extend(texts.into_iter().filter(|path| path.exists()));
         files.extend(weight_files(directory)?);
     }
     fingerprint(&files)

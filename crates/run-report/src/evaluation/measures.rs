@@ -103,26 +103,17 @@ impl SetResult {
     pub fn get(&self, name: &str) -> Option<Estimate> {
         self.measures.iter().find(|measure| measure.name == name).map(|measure| measure.estimate)
     }
-
-    /// Name of the first measure, `avg@n`.
-    pub fn average_name(&self) -> String {
-        average_name(self.samples)
-    }
 }
 
 /// Formats `avg@n` for a number of responses.
-pub fn average_name(samples: usize) -> String {
+pub(super) fn average_name(samples: usize) -> String {
     format!("avg@{samples}")
 }
 
 /// Values of `k` for pass@k and maj@k: powers of two from 2 on, and `samples` itself.
 pub fn counts_below(samples: usize) -> Vec<usize> {
     let powers = std::iter::successors(Some(2_usize), |k| k.checked_mul(2));
-    let mut counts: Vec<usize> = powers.take_while(|&k| k < samples).collect();
-    if samples > 1 {
-        counts.push(samples);
-    }
-    counts
+    powers.take_while(|&k| k < samples).chain((samples > 1).then_some(samples)).collect()
 }
 
 /// Computes pass@k of `samples` responses of which `right` are right, a fraction.
@@ -189,12 +180,10 @@ pub fn columns(responses: &[Response], samples: usize) -> Vec<Column> {
         responses.len()
     );
     let problems: Vec<&[Response]> = responses.chunks(samples).collect();
-    let votes: Vec<Votes> = problems
-        .iter()
-        .map(|group| {
-            Votes::count(group.iter().map(|one| (one.is_right(), one.normal_form.as_deref())))
-        })
-        .collect();
+    let votes_of = |group: &&[Response]| {
+        Votes::count(group.iter().map(|one| (one.is_right(), one.normal_form.as_deref())))
+    };
+    let votes: Vec<Votes> = problems.iter().map(votes_of).collect();
     let mut columns = Vec::new();
     let mut add = |name: String, values: Vec<f64>| columns.push(Column { name, values });
     add(average_name(samples), votes.iter().map(|v| v.right as f64 / samples as f64).collect());
@@ -242,15 +231,11 @@ pub fn summarise(
     let columns = columns(responses, samples);
     let values: Vec<&[f64]> = columns.iter().map(|column| column.values.as_slice()).collect();
     let mut resampled = bootstrap.resample(&values, stream);
-    let measures = columns
-        .iter()
-        .zip(&resampled)
-        .map(|(column, resampled)| NamedEstimate {
-            name: column.name.clone(),
-            estimate: bootstrap.estimate(resampled),
-        })
-        .collect();
-    let problems = responses.len() / samples;
+    let estimates = resampled.iter().map(|resampled| bootstrap.estimate(resampled));
+    let measures = columns.iter().zip(estimates);
+    let measures =
+        measures.map(|(column, estimate)| NamedEstimate { name: column.name.clone(), estimate });
+    let (problems, measures) = (responses.len() / samples, measures.collect());
     let result = SetResult { name: name.to_owned(), problems, samples, measures };
     (result, resampled.swap_remove(0))
 }

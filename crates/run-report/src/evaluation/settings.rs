@@ -10,7 +10,6 @@ use std::path::Path;
 use messages::plain_words;
 use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
-use question_data::ground_truth::RewardKind;
 use question_data::prompt::PromptFormat;
 use reward_math::Options;
 use serde::{Deserialize, Serialize};
@@ -19,7 +18,7 @@ use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most};
 
 pub use error::SettingsError;
 pub use sampling::SetSampling;
-pub use set_entry::SetEntry;
+pub use set_entry::{EvaluationSet, SetEntry};
 
 use super::bootstrap::Bootstrap;
 
@@ -52,20 +51,6 @@ pub struct EvaluationFile {
     /// The sets.
     #[serde(rename = "set")]
     pub sets: Vec<SetEntry>,
-}
-
-/// One set, with every field resolved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct EvaluationSet {
-    /// Name of the set.
-    pub name: String,
-    /// Questions of the set.
-    pub questions: DataSource,
-    /// Comparison of a response with the known answer.
-    pub kind: RewardKind,
-    /// Sampling of responses.
-    pub sampling: SetSampling,
 }
 
 impl EvaluationFile {

@@ -5,7 +5,7 @@ use std::iter::once;
 use super::bootstrap::Estimate;
 use super::comparison::SetComparison;
 use super::folder::Results;
-use super::measures::{MEASURES, SetResult};
+use super::measures::{MEASURES, SetResult, average_name};
 use messages::counted;
 
 /// Label of the last column: the plain mean of the columns before it, unlike the "Avg" of some papers.
@@ -16,19 +16,20 @@ pub const PLAIN_MEAN: &str = "plain mean of the columns";
 /// Columns are the sets of the first evaluation; a set that another lacks is an empty cell.
 pub fn main_table(rows: &[(&str, &Results)]) -> String {
     let Some((_, first)) = rows.first() else { return String::new() };
-    let sets = first.sets.iter().map(|set| format!("{} ({})", set.name, set.average_name()));
+    let sets = first.sets.iter();
+    let sets = sets.map(|set| format!("{} ({})", set.name, average_name(set.samples)));
     let columns = once("model".to_owned()).chain(sets).chain([PLAIN_MEAN.to_owned()]);
     let row = |&(name, results): &(&str, &Results)| {
         let cells = first.sets.iter().map(|set| {
             let result = results.set(&set.name);
-            result.and_then(|set| set.get(&set.average_name())).map(cell).unwrap_or_default()
+            let average = result.and_then(|set| set.get(&average_name(set.samples)));
+            average.map(cell).unwrap_or_default()
         });
         once(name.to_owned()).chain(cells).chain([cell(results.plain_mean)]).collect()
     };
     markdown(columns.collect(), rows.iter().map(row))
 }
 
-/// Formats a table in Markdown.
 fn markdown(columns: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
     let rule = format!("|{}\n", "---|".repeat(columns.len()));
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));

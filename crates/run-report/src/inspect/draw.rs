@@ -7,12 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 use training_run::token_record::strength;
 
-use super::columns::{heading, row};
-use super::curve_rows::curve_rows;
-use super::filter::Filter;
+use super::filter::{ALL, matches};
 use super::inspector::{Inspector, Level, Typing};
-use super::measure::TokenMeasure;
-use super::search::matches;
+use super::measure::describe;
+use super::metric_rows::{curve_rows, heading, row};
 use super::text_lines::{Piece, line_of, text_lines};
 use super::token_text::plain;
 use crate::run_view::ViewedSample;
@@ -55,7 +53,7 @@ pub fn draw(frame: &mut Frame, inspector: &Inspector) {
 }
 
 fn breadcrumbs(inspector: &Inspector) -> String {
-    let mut text = plain(inspector.view.name());
+    let mut text = plain(&inspector.view.name);
     if inspector.level > Level::Steps {
         text += &format!(" > step {}", inspector.step_number());
     }
@@ -70,16 +68,16 @@ fn breadcrumbs(inspector: &Inspector) -> String {
             }
         }
     }
-    if inspector.filter != Filter::All {
-        text += &format!("  [only {}]", inspector.filter.name());
+    if inspector.filter != ALL {
+        text += &format!("  [only {}]", inspector.filter);
     }
     text
 }
 
 fn footer(inspector: &Inspector) -> String {
     match &inspector.typing {
-        Some(Typing::Search(text)) => format!("/{text}_"),
-        Some(Typing::Step(text)) => format!("step: {text}_"),
+        Some((Typing::Search, text)) => format!("/{text}_"),
+        Some((Typing::Step, text)) => format!("step: {text}_"),
         None if !inspector.message.is_empty() => plain(&inspector.message),
         None if inspector.level == Level::Tokens => {
             "c e p a s tab: colour by  left right: token  [ ]: response  / search  ? keys"
@@ -90,33 +88,29 @@ fn footer(inspector: &Inspector) -> String {
     }
 }
 
+/// Entries around the chosen one, as many as fit into `height` lines.
+fn around<T>(all: Vec<T>, chosen: usize, height: u16) -> impl Iterator<Item = T> {
+    let height = usize::from(height);
+    let first = chosen.saturating_sub(height / 2).min(all.len().saturating_sub(height));
+    all.into_iter().skip(first).take(height)
+}
+
 /// Draws a heading, then as many lines as fit, the chosen one among them.
-fn list(
-    frame: &mut Frame,
-    area: Rect,
-    heading: &str,
-    lines: Vec<Line<'static>>,
-    chosen: usize,
-    style: Style,
-) {
+fn list(frame: &mut Frame, area: Rect, heading: Line<'_>, mut lines: Vec<Line<'_>>, chosen: usize) {
     let [top, rest] = Layout::vertical([Constraint::Length(1), Constraint::Min(1)]).areas(area);
-    frame.render_widget(Line::styled(heading.to_owned(), style), top);
-    let height = usize::from(rest.height);
-    let first = chosen.saturating_sub(height / 2).min(lines.len().saturating_sub(height));
-    let shown = lines.into_iter().enumerate().skip(first).take(height);
-    let reversed = Style::new().add_modifier(Modifier::REVERSED);
-    let shown =
-        shown.map(|(index, line)| if index == chosen { line.patch_style(reversed) } else { line });
-    frame.render_widget(Paragraph::new(shown.collect::<Vec<_>>()), rest);
+    frame.render_widget(heading, top);
+    if let Some(line) = lines.get_mut(chosen) {
+        line.style = line.style.add_modifier(Modifier::REVERSED);
+    }
+    let shown: Vec<Line<'_>> = around(lines, chosen, rest.height).collect();
+    frame.render_widget(Paragraph::new(shown), rest);
 }
 
 fn steps(frame: &mut Frame, area: Rect, inspector: &Inspector) {
     let view = &inspector.view;
-    let lines = view.steps().iter().map(|&step| Line::raw(row(step, view.metrics_of(step))));
-    let muted = inspector.palette.muted();
-    if inspector.view.steps().is_empty() {
-        frame.render_widget(Paragraph::new("No step is done yet."), area);
-        return;
+    let lines = view.steps.iter().map(|&step| Line::raw(row(step, view.metrics_of(step))));
+    if view.steps.is_empty() {
+        return frame.render_widget(Paragraph::new("No step is done yet."), area);
     }
     // Most of the screen is the list's.
     let mut curves = curve_rows(&inspector.view, usize::from(area.width));
@@ -124,7 +118,8 @@ fn steps(frame: &mut Frame, area: Rect, inspector: &Inspector) {
     let height = u16::try_from(curves.len()).unwrap_or(0);
     let [rows, below] =
         Layout::vertical([Constraint::Min(1), Constraint::Length(height)]).areas(area);
-    list(frame, rows, &heading(), lines.collect(), inspector.step, muted);
+    let heading = Line::styled(heading(), inspector.palette.muted());
+    list(frame, rows, heading, lines.collect(), inspector.step);
     frame.render_widget(Paragraph::new(curves.join("\n")), below);
 }
 
@@ -141,26 +136,24 @@ fn groups(frame: &mut Frame, area: Rect, inspector: &Inspector) {
             members.iter().map(|sample| of(sample)).sum::<f64>() / count as f64
         };
         let tokens = if members.iter().any(|sample| sample.tokens.is_some()) { "*" } else { " " };
-        let text = format!(
+        Line::raw(format!(
             "{group:>6} {right:>3}/{count:<3}{:>8.3}{:>8.1} {tokens} {}",
             mean(|sample| sample.reward),
             mean(|sample| sample.response_tokens as f64),
             plain(&members[0].problem)
-        );
-        Line::raw(text)
+        ))
     };
-    let lines: Vec<Line<'static>> = groups.iter().map(row).collect();
+    if groups.is_empty() {
+        return none_passes(frame, area, inspector);
+    }
     let place = groups.iter().position(|&first| Some(inspector.samples[first].group) == chosen);
     let heading = " group  right   reward  length * question              (* tokens are recorded)";
-    if lines.is_empty() {
-        none_passes(frame, area, inspector);
-        return;
-    }
-    list(frame, area, heading, lines, place.unwrap_or(0), inspector.palette.muted());
+    let heading = Line::styled(heading, inspector.palette.muted());
+    list(frame, area, heading, groups.iter().map(row).collect(), place.unwrap_or(0));
 }
 
 fn none_passes(frame: &mut Frame, area: Rect, inspector: &Inspector) {
-    let text = format!("No response is {}. f shows others.", inspector.filter.name());
+    let text = format!("No response is {}. f shows others.", inspector.filter);
     frame.render_widget(Paragraph::new(text), area);
 }
 
@@ -168,8 +161,7 @@ fn samples(frame: &mut Frame, area: Rect, inspector: &Inspector) {
     let of_group = inspector.of_group();
     let Some(chosen) = inspector.samples.get(inspector.sample).filter(|_| !of_group.is_empty())
     else {
-        none_passes(frame, area, inspector);
-        return;
+        return none_passes(frame, area, inspector);
     };
     let [question, rows, response] =
         Layout::vertical([Constraint::Length(3), Constraint::Min(3), Constraint::Percentage(40)])
@@ -182,29 +174,22 @@ fn samples(frame: &mut Frame, area: Rect, inspector: &Inspector) {
             sample.advantage.map_or_else(|| "-".to_owned(), |value| format!("{value:+.3}"));
         let (cut, tokens) = (if sample.truncated { "cut" } else { "" }, sample.response_tokens);
         let recorded = if sample.tokens.is_some() { "*" } else { " " };
+        let (reward, response) = (sample.reward, plain(&sample.response));
+        let verdict = format!("{:<9}", plain(&sample.verdict));
         Line::from(vec![
             Span::raw(format!("{index:>6} ")),
-            Span::styled(
-                format!("{:<9}", plain(&sample.verdict)),
-                inspector.palette.verdict(&sample.verdict),
-            ),
-            Span::raw(format!(
-                "{:>7.3}{advantage:>9}{tokens:>7} {cut:<4}{recorded} ",
-                sample.reward
-            )),
-            Span::raw(plain(&sample.response)),
+            Span::styled(verdict, inspector.palette.verdict(&sample.verdict)),
+            Span::raw(format!("{reward:>7.3}{advantage:>9}{tokens:>7} {cut:<4}{recorded} ")),
+            Span::raw(response),
         ])
     };
     let place = of_group.iter().position(|&index| index == inspector.sample).unwrap_or(0);
     let heading = "sample verdict    reward advantage length     response (* tokens are recorded)";
-    let lines = of_group.iter().map(row).collect();
-    list(frame, rows, heading, lines, place, inspector.palette.muted());
-    let text: Vec<Line<'_>> = std::iter::once(Line::styled(
-        format!("-- sample {}: {}", inspector.sample, plain(&chosen.reason())),
-        inspector.palette.muted(),
-    ))
-    .chain(chosen.response.lines().map(|line| Line::raw(plain(line))))
-    .collect();
+    let muted = inspector.palette.muted();
+    list(frame, rows, Line::styled(heading, muted), of_group.iter().map(row).collect(), place);
+    let reason = format!("-- sample {}: {}", inspector.sample, plain(&chosen.reason()));
+    let mut text = vec![Line::styled(reason, muted)];
+    text.extend(chosen.response.lines().map(|line| Line::raw(plain(line))));
     frame.render_widget(Paragraph::new(text).wrap(Wrap { trim: false }), response);
 }
 
@@ -224,11 +209,11 @@ fn tokens(frame: &mut Frame, area: Rect, inspector: &Inspector) {
     let text: String = texts.concat();
     let hits = matches(&text, &inspector.search);
     let lines = text_lines(texts, width);
-    let thresholds = inspector.measure.thresholds(&inspector.samples);
+    let thresholds = inspector.measure().thresholds(&inspector.samples);
     let style = |piece: &Piece| {
         let mut style = Style::new();
         if let Some(record) = &sample.tokens {
-            let colour = strength(inspector.measure.of(record, piece.token), thresholds);
+            let colour = strength((inspector.measure().value)(record, piece.token), thresholds);
             style = inspector.palette.token(colour);
             if record.is_selected(piece.token) {
                 style = style.add_modifier(Modifier::UNDERLINED);
@@ -243,18 +228,14 @@ fn tokens(frame: &mut Frame, area: Rect, inspector: &Inspector) {
         }
         style
     };
-    let height = usize::from(body.height);
     let chosen = line_of(&lines, inspector.token);
-    let first = chosen.saturating_sub(height / 2).min(lines.len().saturating_sub(height));
-    let shown = lines.iter().skip(first).take(height);
-    let shown = shown.map(|line| {
-        line.iter().map(|piece| Span::styled(piece.text.clone(), style(piece))).collect::<Line>()
-    });
-    frame.render_widget(Paragraph::new(shown.collect::<Vec<_>>()), body);
-    frame.render_widget(
-        Paragraph::new(details(inspector, sample, thresholds)).wrap(Wrap { trim: true }),
-        detail,
-    );
+    let line = |pieces: Vec<Piece>| -> Line<'_> {
+        pieces.iter().map(|piece| Span::styled(piece.text.clone(), style(piece))).collect()
+    };
+    let shown: Vec<Line<'_>> = around(lines, chosen, body.height).map(line).collect();
+    frame.render_widget(Paragraph::new(shown), body);
+    let details = Paragraph::new(details(inspector, sample, thresholds));
+    frame.render_widget(details.wrap(Wrap { trim: true }), detail);
 }
 
 fn details(
@@ -269,13 +250,14 @@ fn details(
     if record.token_ids.is_empty() {
         return vec![Line::raw("The response has no tokens.")];
     }
-    let mut legend = vec![Span::raw(format!("by {}: ", inspector.measure.name()))];
-    if inspector.measure == TokenMeasure::Selected {
+    let measure = inspector.measure();
+    let mut legend = vec![Span::raw(format!("by {}: ", measure.name))];
+    if measure.key == 's' {
         legend.push(Span::styled("selected", inspector.palette.token(3)));
     } else {
         let mut bounds: Vec<(i8, String)> =
             (1..).zip(thresholds.map(|threshold| format!(">{threshold:.3}"))).collect();
-        if matches!(inspector.measure, TokenMeasure::Covariance | TokenMeasure::Advantage) {
+        if matches!(measure.key, 'c' | 'a') {
             let negative = thresholds.map(|threshold| format!("<{:.3}", -threshold));
             bounds.extend([-1, -2, -3].into_iter().zip(negative));
         }
@@ -284,5 +266,5 @@ fn details(
             legend.push(Span::raw(" "));
         }
     }
-    vec![Line::from(legend), Line::raw(TokenMeasure::describe(record, inspector.token))]
+    vec![Line::from(legend), Line::raw(describe(record, inspector.token))]
 }

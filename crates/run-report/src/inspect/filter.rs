@@ -1,38 +1,44 @@
-//! Filter of the samples.
+//! Filter of the samples, and text search within them.
 
 use crate::run_view::ViewedSample;
 
-/// Selects the samples that are shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Filter {
-    All,
-    Right,
-    Wrong,
-    /// Without an answer that can be read.
-    Unparsed,
-    /// Cut at the longest length.
-    Truncated,
+/// Every sample passes.
+pub(super) const ALL: &str = "all";
+
+/// Names of the filters, in the order in which a key goes through them.
+pub(super) const FILTERS: [&str; 5] = [ALL, "right", "wrong", "unparsed", "truncated"];
+
+pub(super) fn passes(filter: &str, sample: &ViewedSample) -> bool {
+    match filter {
+        ALL => true,
+        "truncated" => sample.truncated,
+        verdict => sample.verdict == verdict,
+    }
 }
 
-impl Filter {
-    pub(super) const ALL: [Self; 5] =
-        [Self::All, Self::Right, Self::Wrong, Self::Unparsed, Self::Truncated];
+/// True if the question or the response contains `text`.
+pub(super) fn holds(sample: &ViewedSample, text: &str) -> bool {
+    !matches(&sample.problem, text).is_empty() || !matches(&sample.response, text).is_empty()
+}
 
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Right => "right",
-            Self::Wrong => "wrong",
-            Self::Unparsed => "unparsed",
-            Self::Truncated => "truncated",
-        }
+/// Finds `wanted` in `text` as byte ranges, ignoring ASCII case.
+pub(super) fn matches(text: &str, wanted: &str) -> Vec<(usize, usize)> {
+    if wanted.is_empty() {
+        return Vec::new();
     }
+    let (small, small_wanted) = (text.to_ascii_lowercase(), wanted.to_ascii_lowercase());
+    small.match_indices(&small_wanted).map(|(start, found)| (start, start + found.len())).collect()
+}
 
-    pub(super) fn passes(self, sample: &ViewedSample) -> bool {
-        match self {
-            Self::All => true,
-            Self::Truncated => sample.truncated,
-            Self::Right | Self::Wrong | Self::Unparsed => sample.verdict == self.name(),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn capitals_count_as_small_letters() {
+        assert_eq!(matches("Step one, STEP two", "step"), [(0, 4), (10, 14)]);
+        assert_eq!(matches("anything", ""), []);
+        // Bytes of other letters stay where they are.
+        assert_eq!(matches("İ x X", "x"), [(3, 4), (5, 6)]);
     }
 }

@@ -2,10 +2,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::filter::Filter;
-use super::measure::TokenMeasure;
+use super::filter::{ALL, FILTERS, holds, matches, passes};
+use super::measure::{MEASURES, TokenMeasure};
 use super::palette::Palette;
-use super::search::{holds, matches};
 use crate::run_view::{RunView, ViewedSample};
 
 /// Depth of the view: from the run down to tokens.
@@ -17,13 +16,10 @@ pub(super) enum Level {
     Tokens,
 }
 
-/// Input that is being typed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Typing {
-    /// Text to search for.
-    Search(String),
-    /// Number of a step.
-    Step(String),
+    Search,
+    Step,
 }
 
 /// State of the inspector: the run, the position in it, and the settings.
@@ -34,16 +30,17 @@ pub struct Inspector {
     pub(super) level: Level,
     /// Index among the steps.
     pub(super) step: usize,
-    /// Samples of the chosen step.
     pub(super) samples: Vec<ViewedSample>,
     loaded: Option<u64>,
     /// Index among `samples`.
     pub(super) sample: usize,
     pub(super) token: usize,
-    pub(super) measure: TokenMeasure,
-    pub(super) filter: Filter,
+    /// Index among [`MEASURES`].
+    measure: usize,
+    /// One of [`FILTERS`].
+    pub(super) filter: &'static str,
     pub(super) search: String,
-    pub(super) typing: Option<Typing>,
+    pub(super) typing: Option<(Typing, String)>,
     pub(super) message: String,
     pub(super) help: bool,
     done: bool,
@@ -52,7 +49,7 @@ pub struct Inspector {
 impl Inspector {
     /// Starts at the list of steps, with the last one chosen.
     pub fn new(view: RunView, palette: Palette) -> Self {
-        let step = view.steps().len().saturating_sub(1);
+        let step = view.steps.len().saturating_sub(1);
         Self {
             view,
             palette,
@@ -62,8 +59,8 @@ impl Inspector {
             loaded: None,
             sample: 0,
             token: 0,
-            measure: TokenMeasure::Covariance,
-            filter: Filter::All,
+            measure: 0,
+            filter: ALL,
             search: String::new(),
             typing: None,
             message: String::new(),
@@ -80,10 +77,10 @@ impl Inspector {
     /// Looks for new steps; if the last was chosen, the new last is. A fault in the files becomes a message, not an error: they may
     /// be half written.
     pub fn refresh(&mut self) {
-        let was_last = self.step + 1 >= self.view.steps().len();
+        let was_last = self.step + 1 >= self.view.steps.len();
         match self.view.refresh() {
             Ok(true) => {
-                let count = self.view.steps().len();
+                let count = self.view.steps.len();
                 self.message = format!("{count} steps");
                 if was_last && self.level == Level::Steps {
                     self.step = count.saturating_sub(1);
@@ -94,14 +91,17 @@ impl Inspector {
         }
     }
 
-    /// Number of the chosen step.
+    pub(super) fn measure(&self) -> &'static TokenMeasure {
+        &MEASURES[self.measure]
+    }
+
     pub(super) fn step_number(&self) -> u64 {
-        self.view.steps().get(self.step).copied().unwrap_or(0)
+        self.view.steps.get(self.step).copied().unwrap_or(0)
     }
 
     /// Indices of the samples that pass the filter.
     pub(super) fn passing(&self) -> Vec<usize> {
-        (0..self.samples.len()).filter(|&index| self.filter.passes(&self.samples[index])).collect()
+        (0..self.samples.len()).filter(|&one| passes(self.filter, &self.samples[one])).collect()
     }
 
     /// Indices of the passing samples in the chosen sample's group.
@@ -124,8 +124,8 @@ impl Inspector {
             self.done = true;
             return;
         }
-        if let Some(typing) = self.typing.take() {
-            self.typed(typing, key.code);
+        if let Some((typing, text)) = self.typing.take() {
+            self.typed(typing, text, key.code);
             return;
         }
         self.message.clear();
@@ -146,16 +146,15 @@ impl Inspector {
             KeyCode::End | KeyCode::Char('G') => self.go(isize::MAX / 2),
             KeyCode::Enter | KeyCode::Right | KeyCode::Char('l') => self.open(),
             KeyCode::Esc | KeyCode::Left | KeyCode::Backspace | KeyCode::Char('h') => self.back(),
-            KeyCode::Char('/') => self.typing = Some(Typing::Search(String::new())),
-            KeyCode::Char(':') => self.typing = Some(Typing::Step(String::new())),
+            KeyCode::Char('/') => self.typing = Some((Typing::Search, String::new())),
+            KeyCode::Char(':') => self.typing = Some((Typing::Step, String::new())),
             KeyCode::Char('n') => self.find(true),
             KeyCode::Char('N') => self.find(false),
             KeyCode::Char('f') => self.next_filter(),
-            KeyCode::Tab => self.next_measure(),
+            KeyCode::Tab => self.measure = (self.measure + 1) % MEASURES.len(),
             KeyCode::Char(letter) => {
-                if let Some(&measure) = TokenMeasure::ALL.iter().find(|one| one.key() == letter) {
-                    self.measure = measure;
-                }
+                let chosen = MEASURES.iter().position(|one| one.key == letter);
+                self.measure = chosen.unwrap_or(self.measure);
             }
             _ => {}
         }
@@ -163,22 +162,20 @@ impl Inspector {
 
     /// Handles a key that means something else among tokens; false if it does not.
     fn token_key(&mut self, code: KeyCode) -> bool {
-        let tokens = self.samples.get(self.sample).and_then(|sample| sample.tokens.as_ref());
-        let last = tokens.map_or(0, |record| record.token_ids.len().saturating_sub(1));
         match code {
-            KeyCode::Right | KeyCode::Char('l') => self.token = (self.token + 1).min(last),
-            KeyCode::Left | KeyCode::Char('h') => self.token = self.token.saturating_sub(1),
-            KeyCode::Down | KeyCode::Char('j') => self.token = (self.token + 10).min(last),
-            KeyCode::Up | KeyCode::Char('k') => self.token = self.token.saturating_sub(10),
-            KeyCode::PageDown | KeyCode::Char(' ') => self.token = (self.token + 100).min(last),
-            KeyCode::PageUp => self.token = self.token.saturating_sub(100),
-            KeyCode::Home | KeyCode::Char('g') => self.token = 0,
-            KeyCode::End | KeyCode::Char('G') => self.token = last,
+            KeyCode::Right | KeyCode::Char('l') => self.go_to_token(1),
+            KeyCode::Left | KeyCode::Char('h') => self.go_to_token(-1),
             KeyCode::Char(']') => self.next_sample(1),
             KeyCode::Char('[') => self.next_sample(-1),
             _ => return false,
         }
         true
+    }
+
+    fn go_to_token(&mut self, by: isize) {
+        let tokens = self.samples.get(self.sample).and_then(|sample| sample.tokens.as_ref());
+        let last = tokens.map_or(0, |record| record.token_ids.len().saturating_sub(1));
+        self.token = self.token.saturating_add_signed(by).min(last);
     }
 
     fn next_sample(&mut self, by: isize) {
@@ -190,12 +187,12 @@ impl Inspector {
     fn go(&mut self, by: isize) {
         match self.level {
             Level::Steps => {
-                let all: Vec<usize> = (0..self.view.steps().len()).collect();
+                let all: Vec<usize> = (0..self.view.steps.len()).collect();
                 self.step = moved(&all, self.step, by);
             }
             Level::Groups => self.sample = moved(&self.groups(), self.first_of_group(), by),
             Level::Samples => self.sample = moved(&self.of_group(), self.sample, by),
-            Level::Tokens => {}
+            Level::Tokens => self.go_to_token(by.saturating_mul(10)),
         }
     }
 
@@ -250,7 +247,6 @@ impl Inspector {
         }
     }
 
-    /// Loads the samples of a step.
     fn load(&mut self, step: u64) {
         if self.loaded == Some(step) && !self.samples.is_empty() {
             return;
@@ -264,8 +260,8 @@ impl Inspector {
     }
 
     fn next_filter(&mut self) {
-        let place = Filter::ALL.iter().position(|&filter| filter == self.filter).unwrap_or(0);
-        self.filter = Filter::ALL[(place + 1) % Filter::ALL.len()];
+        let place = FILTERS.iter().position(|&filter| filter == self.filter).unwrap_or(0);
+        self.filter = FILTERS[(place + 1) % FILTERS.len()];
         let passing = self.passing();
         if let Some(&nearest) = passing.iter().min_by_key(|index| index.abs_diff(self.sample)) {
             self.sample = nearest;
@@ -275,33 +271,21 @@ impl Inspector {
         }
     }
 
-    fn next_measure(&mut self) {
-        let place =
-            TokenMeasure::ALL.iter().position(|&measure| measure == self.measure).unwrap_or(0);
-        self.measure = TokenMeasure::ALL[(place + 1) % TokenMeasure::ALL.len()];
-    }
-
-    fn typed(&mut self, mut typing: Typing, code: KeyCode) {
-        let (Typing::Search(text) | Typing::Step(text)) = &mut typing;
-        match code {
-            KeyCode::Esc => {}
-            KeyCode::Enter => match typing {
-                Typing::Search(text) => {
-                    self.search = text;
-                    self.find(true);
-                }
-                Typing::Step(text) => self.jump(&text),
-            },
-            KeyCode::Backspace => {
+    fn typed(&mut self, typing: Typing, mut text: String, code: KeyCode) {
+        match (code, typing) {
+            (KeyCode::Esc, _) => return,
+            (KeyCode::Enter, Typing::Search) => {
+                self.search = text;
+                return self.find(true);
+            }
+            (KeyCode::Enter, Typing::Step) => return self.jump(&text),
+            (KeyCode::Backspace, _) => {
                 text.pop();
-                self.typing = Some(typing);
             }
-            KeyCode::Char(character) => {
-                text.push(character);
-                self.typing = Some(typing);
-            }
-            _ => self.typing = Some(typing),
+            (KeyCode::Char(character), _) => text.push(character),
+            _ => {}
         }
+        self.typing = Some((typing, text));
     }
 
     fn jump(&mut self, text: &str) {
@@ -309,7 +293,7 @@ impl Inspector {
             self.message = format!("{text:?} is no step, expected a whole number");
             return;
         };
-        match self.view.steps().binary_search(&wanted) {
+        match self.view.steps.binary_search(&wanted) {
             Ok(index) => {
                 self.step = index;
                 if self.level > Level::Steps {
@@ -327,7 +311,7 @@ impl Inspector {
             "nothing to look for: / asks for a text".clone_into(&mut self.message);
             return;
         }
-        let steps = self.view.steps().to_vec();
+        let steps = self.view.steps.to_vec();
         let chosen = self.sample;
         let mut from = if self.level == Level::Steps { None } else { Some(self.sample) };
         let mut place = self.step;

@@ -9,14 +9,12 @@
     reason = "lines for a terminal: `write!` with results to discard would only be harder to read"
 )]
 
-mod columns;
-mod curve_rows;
 mod draw;
 mod filter;
 mod inspector;
 mod measure;
+mod metric_rows;
 mod palette;
-mod search;
 mod summary;
 mod terminal;
 mod text_lines;

@@ -1,7 +1,6 @@
 //! Summary of a run in plain lines, for use without a terminal.
 
-use super::columns::{heading, row};
-use super::curve_rows::curve_rows;
+use super::metric_rows::{curve_rows, heading, row};
 use super::token_text::plain;
 use messages::counted;
 
@@ -23,18 +22,13 @@ const CHARACTERS: usize = 160;
 /// [`RunViewError`], naming file and line.
 pub fn summary(view: &RunView) -> Result<String, RunViewError> {
     // Step 0 is the evaluation before training.
-    let steps = view.steps().iter().filter(|&&step| step > 0).count();
-    let mut text = format!("{}: {}\n", plain(view.name()), counted(steps, "step"));
+    let steps = view.steps.iter().filter(|&&step| step > 0).count();
+    let mut text = format!("{}: {}\n", plain(&view.name), counted(steps, "step"));
     text += &format!("{}\n", heading());
     let count = view.metrics().len();
     let stride = count.div_ceil(STEPS).max(1);
     // The last one is always shown.
-    let shown = view
-        .metrics()
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| (count - 1 - index).is_multiple_of(stride));
-    for (_, metrics) in shown {
+    for metrics in view.metrics().iter().skip(count.saturating_sub(1) % stride).step_by(stride) {
         text += &format!("{}\n", row(metrics.step(), Some(metrics)));
     }
     for row in curve_rows(view, WIDTH) {
@@ -43,7 +37,7 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
     if let Some(extrapolation) = RunLaw::of(view.metrics()).extrapolation() {
         text += &format!("{extrapolation}\n");
     }
-    for &step in view.steps().iter().rev() {
+    for &step in view.steps.iter().rev() {
         let samples = view.samples(step)?;
         if samples.is_empty() {
             continue;
@@ -52,13 +46,10 @@ pub fn summary(view: &RunView) -> Result<String, RunViewError> {
         let cut = samples.iter().filter(|sample| sample.truncated).count();
         text += &format!("step {step}: {right} of {} responses right, {cut} cut\n", samples.len());
         for sample in samples.iter().take(SAMPLES) {
-            let response: String = plain(&sample.response).chars().take(CHARACTERS).collect();
-            let problem: String = plain(&sample.problem).chars().take(CHARACTERS).collect();
-            text += &format!(
-                "  {} {problem} => {}: {response}\n",
-                plain(&sample.verdict),
-                plain(&sample.answer)
-            );
+            let [problem, response] = [&sample.problem, &sample.response]
+                .map(|text| plain(text).chars().take(CHARACTERS).collect::<String>());
+            let (verdict, answer) = (plain(&sample.verdict), plain(&sample.answer));
+            text += &format!("  {verdict} {problem} => {answer}: {response}\n");
         }
         break;
     }

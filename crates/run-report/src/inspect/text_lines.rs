@@ -7,11 +7,9 @@ use super::token_text::plain_character;
 /// A part of a token within one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Index of the token.
     pub(super) token: usize,
     /// Offset of its first byte in the text of all tokens.
     pub(super) start: usize,
-    /// Text as shown.
     pub(super) text: String,
 }
 

@@ -2,7 +2,7 @@
 
 use figures::html::{Table, paragraph};
 use figures::number_format::significant;
-use figures::{Block, Figure, Section};
+use figures::{Block, Figure};
 
 use super::Report;
 use super::curves::{Metric, not_recorded};
@@ -32,7 +32,7 @@ const SHARES: [(&str, &str, &str, &str); 6] = [
 ];
 
 /// Builds the table of mean covariances of the top fractions, at the first and the last step that recorded them.
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let intro = "Mean covariance of the tokens with the largest one, by fraction of tokens, in nat · reward. A \
                  long tail is what Clip-Cov and KL-Cov act on: very few tokens carry most of the push \
                  towards low entropy.";
@@ -68,5 +68,5 @@ pub(super) fn section(report: &Report) -> Section {
         blocks.push(Block::Html(paragraph(text)));
         blocks.push(Block::SmallFigures(figures));
     }
-    Section::new("tail", "The covariance tail", blocks)
+    blocks
 }

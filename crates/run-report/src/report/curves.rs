@@ -1,19 +1,19 @@
 //! Metrics over the steps of training.
 
-use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::absent;
 use figures::moving_average::{smoothed, window};
 use figures::number_format::significant;
-use figures::{Block, Figure, Section};
+use figures::{Axis, Block, Chart, Figure, Mark, Series};
 
 use super::methods::{Method, mean_curve, methods};
 use super::metric::{ENTROPY, REWARD, accuracies, accuracy_source, series};
 use super::{Report, ReportRun};
 
-/// Fraction of the raw values, at each end, that may lie outside the vertical axis.
-const OUTLIERS: f64 = 0.01;
+const SEEDS_NOTE: &str = " Several seeds: their mean, up to the last step that all have, in the 0.95 interval of the mean.";
 
-/// A metric of a method over the steps.
+/// One of so many raw values, at each end, may lie outside the vertical axis.
+const OUTLIERS: usize = 100;
+
 struct Curve<'a> {
     colour: usize,
     name: String,
@@ -21,7 +21,6 @@ struct Curve<'a> {
     runs: Vec<(&'a ReportRun, Vec<(f64, f64)>)>,
 }
 
-/// A metric to draw for every run.
 #[derive(Clone, Copy)]
 pub(super) struct Metric<'a> {
     pub(super) name: &'a str,
@@ -72,7 +71,7 @@ const REWARD_CURVE: Metric<'_> = Metric {
 };
 
 /// Builds the charts of entropy, reward and held-out accuracy.
-pub(super) fn learning(report: &Report) -> Section {
+pub(super) fn learning(report: &Report) -> Vec<Block> {
     let (mut figures, mut blocks) = drawn(report, &[ENTROPY_CURVE, REWARD_CURVE]);
     let names = accuracies(&report.runs);
     if names.is_empty() {
@@ -87,11 +86,11 @@ pub(super) fn learning(report: &Report) -> Section {
         figures.extend(accuracy(report, &Metric { reading, ..metric }));
     }
     blocks.insert(0, Block::Figures(figures));
-    Section::new("curves", "Entropy and reward", blocks)
+    blocks
 }
 
 /// Builds the charts that tell if a run was healthy.
-pub(super) fn health(report: &Report) -> Section {
+pub(super) fn health(report: &Report) -> Vec<Block> {
     let rows = [
         ("response_length/mean", "response-length", "Response length", "Length (tokens)"),
         ("cov/selected_fraction", "selected-fraction", "Tokens selected", "Fraction of tokens"),
@@ -114,10 +113,9 @@ pub(super) fn health(report: &Report) -> Section {
         let text = format!("Not recorded, so not drawn: {}.", missing.join(", "));
         blocks.push(Block::Html(absent(&text)));
     }
-    Section::new("health", "Health of the training", blocks)
+    blocks
 }
 
-/// Says that a chart is left out.
 pub(super) fn not_recorded(title: &str, name: &str) -> String {
     absent(&format!("{title}: left out, {name} was not recorded by any run."))
 }
@@ -146,13 +144,7 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
         return None;
     }
     raw_values.sort_by(f64::total_cmp);
-    let cut = (OUTLIERS * raw_values.len() as f64).floor();
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a floor below the length"
-    )]
-    let cut = cut as usize;
+    let cut = raw_values.len() / OUTLIERS;
     let kept = raw_values[cut..raw_values.len() - cut].iter().copied();
     let y = Axis::around(metric.label, kept.chain(heights(&smooth)), metric.zero, 0.04);
     let mut caption = metric.reading.to_owned();
@@ -165,7 +157,9 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
             caption += &format!(" {outside} pale {verb} outside the axes.");
         }
     }
-    caption += seeds_note(&smooth);
+    if smooth.iter().any(|one| !one.spread.is_empty()) {
+        caption += SEEDS_NOTE;
+    }
     let description = description(&smooth);
     let steps = faint.iter().chain(&smooth).flat_map(|one| one.points.iter().map(|point| point.0));
     let x = Axis::steps(steps, 0.0);
@@ -177,36 +171,29 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
 /// Heights of the lines, and of their bands where these reach no further than half the range of the lines beyond them: two seeds
 /// have very wide intervals. Bands of what is nowhere negative end at zero.
 fn heights(lines: &[Series]) -> Vec<f64> {
-    let points: Vec<f64> =
-        lines.iter().flat_map(|line| line.points.iter().map(|point| point.1)).collect();
-    let (low, high) = points
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &y| (low.min(y), high.max(y)));
+    let points = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
+    let low = points().fold(f64::INFINITY, f64::min);
+    let high = points().fold(f64::NEG_INFINITY, f64::max);
     let room = 0.5 * (high - low);
     let floor = if low >= 0.0 { (low - room).max(0.0) } else { low - room };
-    let ends = lines.iter().flat_map(Series::heights);
-    ends.filter(|end| end.is_finite()).map(|end| end.max(floor).min(high + room)).collect()
-}
-
-/// Explains the bands, where there are any.
-fn seeds_note(series: &[Series]) -> &'static str {
-    if series.iter().all(|one| one.spread.is_empty()) {
-        ""
-    } else {
-        " Several seeds: their mean, up to the last step that all have, in the 0.95 interval of the mean."
-    }
+    let ends = lines.iter().flat_map(Series::heights).filter(|end| end.is_finite());
+    ends.map(|end| end.max(floor).min(high + room)).collect()
 }
 
 /// Draws an accuracy: few values, each with a marker, not averaged.
 fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
-    let (mut series, mut of_questions, mut of_seeds) = (vec![], false, false);
+    let (mut series, mut of_questions, mut of_seeds) = (vec![], "", "");
     for Curve { colour, name, runs } in curves(report, metric) {
         let points: Vec<Vec<(f64, f64)>> = runs.iter().map(|(_, points)| points.clone()).collect();
         let (points, mut spread) = mean_curve(&points);
-        of_seeds |= !spread.is_empty();
+        if !spread.is_empty() {
+            of_seeds = SEEDS_NOTE;
+        }
         if let [(run, _)] = runs.as_slice() {
             spread = interval(run, metric.name);
-            of_questions |= !spread.is_empty();
+            if !spread.is_empty() {
+                of_questions = " Bars: the 0.95 interval over the questions.";
+            }
         }
         series.push(Series::new(&name, colour, Mark::Marked, points).with_spread(spread));
     }
@@ -216,13 +203,7 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
     let description = description(&series);
     let y = Axis::around(metric.label, heights(&series), true, 0.04);
     let y = Axis { high: y.high.min(1.0), ..y };
-    let mut caption = metric.reading.to_owned();
-    if of_questions {
-        caption += " Bars: the 0.95 interval over the questions.";
-    }
-    if of_seeds {
-        caption += seeds_note(&series);
-    }
+    let caption = format!("{}{of_questions}{of_seeds}", metric.reading);
     let texts = [metric.stem, metric.title, &description];
     Some(Figure { chart: Chart::new(texts, x, y, series), caption })
 }
@@ -253,13 +234,9 @@ fn curves<'a>(report: &'a Report, metric: &Metric<'_>) -> Vec<Curve<'a>> {
 /// Describes the curves in words, by their first and last values.
 pub(crate) fn description(lines: &[Series]) -> String {
     let sentence = |line: &Series| {
-        let (first, last) = (line.points.first()?.1, line.points.last()?.1);
-        Some(format!(
-            "{} goes from {} to {}.",
-            line.name,
-            significant(first, 3),
-            significant(last, 3)
-        ))
+        let [first, last] = [line.points.first()?.1, line.points.last()?.1];
+        let [first, last] = [first, last].map(|value| significant(value, 3));
+        Some(format!("{} goes from {first} to {last}.", line.name))
     };
     lines.iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
 }

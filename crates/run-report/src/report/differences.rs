@@ -28,12 +28,9 @@ pub(super) fn table(report: &Report) -> Option<String> {
     .map(|(heading, name)| (heading.to_owned(), name.to_owned()))
     .to_vec();
     columns.extend(accuracies(&report.runs).into_iter().map(|name| (accuracy_source(&name), name)));
-    let shown = |(_, name): &(String, String)| {
-        report.runs.iter().any(|run| last_tenth(run, name).is_finite())
-    };
-    columns.retain(shown);
-    let headings = columns.iter().map(|(heading, _)| heading.as_str());
-    let headings: Vec<&str> = std::iter::once("Run").chain(headings).collect();
+    columns.retain(|(_, name)| report.runs.iter().any(|run| last_tenth(run, name).is_finite()));
+    let mut headings = vec!["Run"];
+    headings.extend(columns.iter().map(|(heading, _)| heading.as_str()));
     let mut caption = format!(
         "Last tenth of the steps up to {last:.0}: difference from {}, in the unit of the column.",
         first.name
@@ -61,10 +58,8 @@ fn cell(differences: &[f64]) -> String {
         format!("{sign}{}", significant(value, 3))
     };
     let mean = signed(mean(differences));
-    match Interval::of_mean(differences, CONFIDENCE) {
-        Ok(interval) => {
-            format!("{mean}<br>{} to {}", signed(interval.low), signed(interval.high))
-        }
-        Err(_) => mean,
-    }
+    let Ok(Interval { low, high }) = Interval::of_mean(differences, CONFIDENCE) else {
+        return mean;
+    };
+    format!("{mean}<br>{} to {}", signed(low), signed(high))
 }

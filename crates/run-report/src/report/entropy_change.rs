@@ -1,11 +1,10 @@
 //! Predicted and measured change of entropy.
 
 use entropy_core::PairedMoments;
-use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::{Table, paragraph};
 use figures::moving_average::{moving_average, smoothed, window};
 use figures::number_format::{fixed, significant};
-use figures::{Block, Figure, Section};
+use figures::{Axis, Block, Chart, Figure, Mark, Series};
 
 use super::curves::{Metric, drawn, not_recorded};
 use super::methods::{MethodRun, method_runs, name_cell};
@@ -16,9 +15,7 @@ use super::{Report, ReportRun};
 const SCATTER_POINTS: usize = 400;
 
 /// Builds the comparison by Lemma 1, step by step.
-pub(super) fn lemma_1(report: &Report) -> Section {
-    let id = "lemma-1";
-    let heading = "Predicted against measured change of entropy";
+pub(super) fn lemma_1(report: &Report) -> Vec<Block> {
     let intro = "Lemma 1 predicts how much entropy a step costs from the covariance of log-probability \
                  and logit change: ΔH ≈ −Cov(log π, Δz). A prediction that is right to first order \
                  lies on the line y = x, with slope 1.";
@@ -27,7 +24,7 @@ pub(super) fn lemma_1(report: &Report) -> Section {
     if columns.is_empty() {
         let name = format!("{PREDICTED_CHANGE} together with {MEASURED_CHANGE}");
         blocks.push(Block::Html(not_recorded("Predicted against measured ΔH", &name)));
-        return Section::new(id, heading, blocks);
+        return blocks;
     }
     let mut figures = vec![scatter(&columns)];
     figures.extend(columns.first().and_then(|(one, _)| both_over_steps(one.run)));
@@ -47,7 +44,7 @@ pub(super) fn lemma_1(report: &Report) -> Section {
         ]);
     }
     blocks.push(Block::Html(table.html()));
-    Section::new(id, heading, blocks)
+    blocks
 }
 
 const CHANGE_CURVE: Metric<'_> = Metric {
@@ -71,9 +68,7 @@ const COVARIANCE_CURVE: Metric<'_> = Metric {
 };
 
 /// Builds the comparison by Theorem 2: covariance of a batch, and the entropy that it costs.
-pub(super) fn theorem_2(report: &Report) -> Section {
-    let id = "theorem-2";
-    let heading = "Covariance drives the entropy";
+pub(super) fn theorem_2(report: &Report) -> Vec<Block> {
     let intro = "Theorem 2: under a natural policy gradient of step size η, ΔH ≈ −η·Cov(log π, A). The \
                  scales differ by η and by the optimiser, so each is drawn on its own axis: what the theory \
                  claims is that they move together.";
@@ -82,7 +77,7 @@ pub(super) fn theorem_2(report: &Report) -> Section {
     blocks.extend(left_out);
     blocks.push(Block::Figures(figures));
     blocks.extend(correlations(report));
-    Section::new(id, heading, blocks)
+    blocks
 }
 
 /// Builds the table of correlations, if a run has both metrics.
@@ -95,23 +90,21 @@ fn correlations(report: &Report) -> Option<Block> {
     for (MethodRun { colour, run, .. }, points) in columns(report, COVARIANCE, MEASURED_CHANGE) {
         let (covariance, change): (Vec<f64>, Vec<f64>) =
             points.iter().map(|&(covariance, change)| (-covariance, change)).unzip();
-        let smooth = |values: &[f64]| moving_average(values, window(points.len()));
-        let correlation = |x: Vec<f64>, y: Vec<f64>| {
-            let points: Vec<(f64, f64)> = x.into_iter().zip(y).collect();
+        let correlation = |window: usize| {
+            let [x, y] = [&covariance, &change].map(|values| moving_average(values, window));
+            let points: Vec<(f64, f64)> = std::iter::zip(x, y).collect();
             fixed(line(&points).map_or(f64::NAN, |(correlation, _)| correlation), 3)
         };
-        let smoothed = correlation(smooth(&covariance), smooth(&change));
         table.html_row(vec![
             name_cell(colour, &run.name),
             points.len().to_string(),
-            correlation(covariance, change),
-            smoothed,
+            correlation(1),
+            correlation(window(points.len())),
         ]);
     }
     (!table.is_empty()).then(|| Block::Html(table.html()))
 }
 
-/// A run with its points.
 type RunPoints<'a> = (MethodRun<'a>, Vec<(f64, f64)>);
 
 fn columns<'a>(report: &'a Report, x: &str, y: &str) -> Vec<RunPoints<'a>> {

@@ -1,10 +1,9 @@
 //! Reward still to gain: the law extrapolated to entropy 0, and forecasts compared with the end of each run.
 
 use entropy_core::Forecast;
-use figures::chart::{Axis, Chart, Mark, Series};
 use figures::html::{Table, escape, paragraph};
 use figures::number_format::{fixed, significant};
-use figures::{Block, Figure, Section};
+use figures::{Axis, Block, Chart, Figure, Mark, Series};
 
 use super::Report;
 use super::curves::not_recorded;
@@ -13,16 +12,13 @@ use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{ENTROPY, REWARD, pairs};
 use crate::run_law::{CONFIDENCE, LawExtrapolation, LawSource, RunLaw};
 
-/// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
 
 /// Fractions of a run from which its end is forecast; the first is the paper's.
 const SHARES: [f64; 3] = [0.15, 0.3, 0.5];
 
 /// Builds the law of each run so far with its ceiling, and the forecasts compared with what came.
-pub(super) fn section(report: &Report) -> Section {
-    let id = "forecast";
-    let heading = "What entropy bought, and what is left";
+pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let intro = "The law of each run, fitted to its held-out evaluations, or to the rewards of its steps where it \
                  has none, and continued to entropy 0: there lies the most it can earn. Shaded: the 0.95 interval \
                  of the curve, of methods with one seed. It takes the residuals as independent, so it is the least the \
@@ -34,7 +30,7 @@ pub(super) fn section(report: &Report) -> Section {
         let name =
             format!("{ENTROPY} together with {REWARD} or an evaluation, at three steps or more,");
         blocks.push(Block::Html(not_recorded("The law continued", &name)));
-        return Section::new(id, heading, blocks);
+        return blocks;
     }
     blocks.push(Block::Figures(vec![continued(&extrapolations)]));
     blocks.push(Block::Html(table(&extrapolations)));
@@ -44,7 +40,7 @@ pub(super) fn section(report: &Report) -> Section {
                     first steps alone, against the reward of the last step.";
         blocks.push(Block::Html(paragraph(text) + &foretold.html()));
     }
-    Section::new(id, heading, blocks)
+    blocks
 }
 
 /// A run, the points of its law, and the law.
@@ -82,12 +78,12 @@ fn continued(extrapolations: &[ExtrapolatedRun<'_>]) -> Figure {
         y.high = bound;
         series.push(Series::level("largest possible", &x, bound));
     }
-    let within =
-        |(x, low, high): (f64, f64, f64)| (x, low.clamp(y.low, y.high), high.clamp(y.low, y.high));
-    series.extend(curves.into_iter().map(|mut curve| {
-        curve.spread = curve.spread.into_iter().map(within).collect();
-        curve
-    }));
+    for mut curve in curves {
+        for (_, low, high) in &mut curve.spread {
+            (*low, *high) = (low.clamp(y.low, y.high), high.clamp(y.low, y.high));
+        }
+        series.push(curve);
+    }
     let caption = "Markers: what was measured. Training moves from right to left; each curve \
                    ends on the left at its ceiling or at the largest possible reward."
         .to_owned();
@@ -115,20 +111,14 @@ fn curve(colour: usize, name: &str, high: f64, extrapolation: &LawExtrapolation)
 
 /// Ceiling, its interval and what is left to gain, or that the law does not hold.
 fn ceiling(extrapolation: &LawExtrapolation) -> [String; 3] {
-    let number = |value: f64| significant(extrapolation.within_bound(value), 3);
-    let interval = extrapolation.interval;
-    match extrapolation.gain_left() {
-        Some(left) => [
-            number(extrapolation.law.ceiling()),
-            format!("{} to {}", number(interval.low), number(interval.high)),
-            significant(left, 3),
-        ],
-        None => [
-            "the law does not hold here".to_owned(),
-            format!("{} to {}", significant(interval.low, 3), significant(interval.high, 3)),
-            "–".to_owned(),
-        ],
-    }
+    let ends = [extrapolation.interval.low, extrapolation.interval.high];
+    let interval = |ends: [f64; 2]| ends.map(|end| significant(end, 3)).join(" to ");
+    let Some(left) = extrapolation.gain_left() else {
+        return ["the law does not hold here".to_owned(), interval(ends), "–".to_owned()];
+    };
+    let within = |value: f64| extrapolation.within_bound(value);
+    let ceiling = significant(within(extrapolation.law.ceiling()), 3);
+    [ceiling, interval(ends.map(within)), significant(left, 3)]
 }
 
 fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {

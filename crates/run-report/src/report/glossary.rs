@@ -1,7 +1,7 @@
 //! Symbols and units.
 
+use figures::Block;
 use figures::html::Table;
-use figures::{Block, Section};
 
 const ROWS: [(&str, &str, &str); 11] = [
     ("H", "entropy of the next-token distribution, mean over the sampled tokens", "nat per token"),
@@ -25,8 +25,7 @@ const ROWS: [(&str, &str, &str); 11] = [
     ("KL", "Kullback–Leibler divergence", "nat per token"),
 ];
 
-/// The glossary.
-pub(super) fn section() -> Section {
+pub(super) fn blocks() -> Vec<Block> {
     let headings = ["Symbol", "Meaning", "Unit"];
     let mut table = Table::new("Symbols and units of this page.", &headings, |_| false);
     for (symbol, meaning, unit) in ROWS {
@@ -36,5 +35,5 @@ pub(super) fn section() -> Section {
             unit.to_owned(),
         ]);
     }
-    Section::new("glossary", "Symbols and units", vec![Block::Html(table.html())])
+    vec![Block::Html(table.html())]
 }

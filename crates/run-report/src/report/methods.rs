@@ -133,23 +133,6 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_differ_in_the_seed_are_of_one_method() {
-        let runs = [
-            run("GRPO-seed-1", "seed = 1\n[loss]\nclip = 0.2"),
-            run("KL-Cov", "seed = 1\n[loss]\nkl = 1.0"),
-            run("GRPO-seed-2", "name = \"b\"\nseed = 2\n[loss]\nclip = 0.2"),
-            run("no settings", ""),
-            run("neither", ""),
-        ];
-        let methods = methods(&runs);
-        let names: Vec<&str> = methods.iter().map(|method| method.name.as_str()).collect();
-        assert_eq!(names, ["GRPO", "KL-Cov", "no settings", "neither"]);
-        assert_eq!(methods[0].runs.len(), 2);
-        let colours: Vec<usize> = method_runs(&runs).iter().map(|one| one.colour).collect();
-        assert_eq!(colours, [0, 0, 1, 2, 3]);
-    }
-
-    #[test]
     fn names_lose_what_is_of_the_seed() {
         let name = |names: [&str; 2]| {
             let runs = names.map(|name| run(name, ""));

@@ -14,25 +14,28 @@ const FOOTER: &str = "<p>Theory and methods: \
     <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>, The Entropy Mechanism of \
     Reinforcement Learning for Reasoning Language Models.</p>\n";
 
-/// Builds every section of the page, in order.
 pub(super) fn sections(report: &Report) -> Vec<Section> {
-    vec![
-        summary::section(report),
-        curves::learning(report),
-        curves::health(report),
-        samples::section(report),
-        reward_entropy::section(report),
-        extrapolation::section(report),
-        entropy_change::lemma_1(report),
-        entropy_change::theorem_2(report),
-        covariance_tail::section(report),
-        verification::section(report),
-        configuration(report),
-        glossary::section(),
-    ]
+    let sections = [
+        ("summary", "Summary", summary::blocks(report)),
+        ("curves", "Entropy and reward", curves::learning(report)),
+        ("health", "Health of the training", curves::health(report)),
+        ("samples", "Sample responses", samples::blocks(report)),
+        ("law", "Reward against entropy", reward_entropy::blocks(report)),
+        ("forecast", "What entropy bought, and what is left", extrapolation::blocks(report)),
+        (
+            "lemma-1",
+            "Predicted against measured change of entropy",
+            entropy_change::lemma_1(report),
+        ),
+        ("theorem-2", "Covariance drives the entropy", entropy_change::theorem_2(report)),
+        ("tail", "The covariance tail", covariance_tail::blocks(report)),
+        ("verification", "The theory, verified", verification::blocks(report)),
+        ("configuration", "Configuration", configuration(report)),
+        ("glossary", "Symbols and units", glossary::blocks()),
+    ];
+    sections.map(|(id, heading, blocks)| Section::new(id, heading, blocks)).into()
 }
 
-/// Assembles the page.
 pub(super) fn page(report: &Report) -> Page {
     Page {
         title: report.title.clone(),
@@ -45,11 +48,10 @@ pub(super) fn page(report: &Report) -> Page {
     }
 }
 
-fn configuration(report: &Report) -> Section {
+fn configuration(report: &Report) -> Vec<Block> {
     let details = method_runs(&report.runs).into_iter().map(|MethodRun { colour, run, .. }| {
         let (name, toml) = (name_cell(colour, &run.name), escape(&run.config_toml));
         format!("<details><summary>{name}</summary>\n<pre>{toml}</pre></details>\n")
     });
-    let html: String = details.collect();
-    Section::new("configuration", "Configuration", vec![Block::Html(html)])
+    vec![Block::Html(details.collect())]
 }

@@ -20,25 +20,20 @@ impl ReportRun {
         let view = RunView::open(root)?;
         let steps = view.metrics().to_vec();
         let mut samples = Vec::new();
-        let (first, last) = (view.steps().iter().copied(), view.steps().iter().rev().copied());
-        let with_samples = |steps: &mut dyn Iterator<Item = u64>| {
-            for step in steps {
-                let responses = view.samples(step)?;
-                if !responses.is_empty() {
-                    return Ok(Some((step, responses)));
-                }
-            }
-            Ok::<_, RunViewError>(None)
+        let sampled = |&step: &u64| {
+            let responses = view.samples(step);
+            responses.map(|all| (!all.is_empty()).then_some((step, all))).transpose()
         };
-        let ends = [with_samples(&mut { first })?, with_samples(&mut { last })?];
-        for (step, responses) in ends.into_iter().flatten() {
+        let all = || view.steps.iter();
+        for end in [all().find_map(sampled), all().rev().find_map(sampled)].into_iter().flatten() {
+            let (step, responses) = end?;
             if samples.iter().all(|sample: &SampleRecord| sample.step != step) {
                 samples.extend(worth_reading(step, responses));
             }
         }
         let config_toml =
-            read_text_at_most(&view.directory().config(), LONGEST_TEXT_BYTES).unwrap_or_default();
-        let name = view.name().to_owned();
+            read_text_at_most(&view.directory.config(), LONGEST_TEXT_BYTES).unwrap_or_default();
+        let name = view.name.clone();
         Ok(Self { name, description: String::new(), steps, samples, config_toml })
     }
 }

@@ -1,11 +1,12 @@
 //! The law `R = −a exp(H) + b`, fitted per run.
 
-use figures::chart::{Axis, Chart, Mark, Series};
+use std::iter;
+
 use figures::html::{Table, escape, paragraph};
 use figures::number_format::{fixed, significant};
-use figures::{Block, Figure, Section};
+use figures::{Axis, Block, Chart, Figure, Mark, Series};
 
-use entropy_core::PerformanceLaw;
+use entropy_core::{FitError, PerformanceLaw};
 
 use super::Report;
 use super::curves::not_recorded;
@@ -13,13 +14,9 @@ use super::entropy_change::thinned;
 use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{ENTROPY, REWARD, pairs};
 
-/// Points along a fitted curve.
 const CURVE_POINTS: usize = 41;
 
-/// Builds scatter, curves, and the table of constants.
-pub(super) fn section(report: &Report) -> Section {
-    let id = "law";
-    let heading = "Reward against entropy";
+pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let intro = "The law R = −a·exp(H) + b says that reward is bought with entropy. It is empirical: believe it \
                  only where its R² is clearly above that of a straight line.";
     let mut blocks = vec![Block::Html(paragraph(intro))];
@@ -29,7 +26,7 @@ pub(super) fn section(report: &Report) -> Section {
     if all().next().is_none() {
         let name = format!("{ENTROPY} together with {REWARD}");
         blocks.push(Block::Html(not_recorded("Reward against entropy", &name)));
-        return Section::new(id, heading, blocks);
+        return blocks;
     }
     let x = Axis::around("Entropy (nats per token)", all().map(|p| p.0), false, 0.04);
     let y = Axis::around("Mean reward (0 to 1)", all().map(|p| p.1), false, 0.05);
@@ -51,8 +48,13 @@ pub(super) fn section(report: &Report) -> Section {
             curves.push(curve(*colour, name, &entropy, law));
             description += &format!("{name}: R² {}. ", share(law.r_squared));
         }
-        let constants = law.map_or_else(|error| absent(&error.to_string()), |law| constants(&law));
-        table.html_row([vec![name_cell(*colour, name)], constants].concat());
+        let without = |error: &FitError| {
+            let reason = escape(&format!("no fit: {error}"));
+            let reason = format!("<span class=\"absent\">{reason}</span>");
+            [&reason, "–", "–", "–", "–"].map(str::to_owned)
+        };
+        let cells = law.as_ref().map_or_else(without, constants);
+        table.html_row(iter::once(name_cell(*colour, name)).chain(cells).collect());
     }
     scatter.extend(curves);
     let texts = ["reward-entropy", "Reward against entropy, with the fitted law", &description];
@@ -61,12 +63,11 @@ pub(super) fn section(report: &Report) -> Section {
     let chart = Chart::new(texts, x, y, scatter);
     blocks.push(Block::Figures(vec![Figure { chart, caption }]));
     blocks.push(Block::Html(table.html()));
-    Section::new(id, heading, blocks)
+    blocks
 }
 
-/// The cells of a law's constants.
-fn constants(law: &PerformanceLaw) -> Vec<String> {
-    vec![
+fn constants(law: &PerformanceLaw) -> [String; 5] {
+    [
         with_error(law.a, law.standard_error_a),
         with_error(law.b, law.standard_error_b),
         share(law.r_squared),
@@ -75,20 +76,14 @@ fn constants(law: &PerformanceLaw) -> Vec<String> {
     ]
 }
 
-/// The cells of a run without a law.
-fn absent(error: &str) -> Vec<String> {
-    let reason = format!("<span class=\"absent\">{}</span>", escape(&format!("no fit: {error}")));
-    [vec![reason], vec!["–".to_owned(); 4]].concat()
-}
-
 fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Series {
     let low = entropy.iter().copied().fold(f64::INFINITY, f64::min);
     let high = entropy.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let entropy_at = |index| low + (high - low) * index as f64 / (CURVE_POINTS - 1) as f64;
-    let points = (0..CURVE_POINTS)
-        .map(|index| (entropy_at(index), law.predict(entropy_at(index))))
-        .collect();
-    Series::new(name, colour, Mark::Fit, points)
+    let points = (0..CURVE_POINTS).map(|index| {
+        let entropy = low + (high - low) * index as f64 / (CURVE_POINTS - 1) as f64;
+        (entropy, law.predict(entropy))
+    });
+    Series::new(name, colour, Mark::Fit, points.collect())
 }
 
 fn share(value: Option<f64>) -> String {

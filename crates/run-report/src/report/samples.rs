@@ -1,8 +1,8 @@
 //! Sample responses, early and late in training.
 
+use figures::Block;
 use figures::html::{absent, escape, paragraph};
 use figures::number_format::significant;
-use figures::{Block, Section};
 use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 
 use super::methods::{MethodRun, method_runs, name_cell};
@@ -26,7 +26,7 @@ const LEGEND: &str = "Tokens are shaded by their covariance, warm where it is po
                       step exceed. Underlined: singled out by the loss. Hold the pointer on a token for its numbers.";
 
 /// Shows, per run, the best and the worst response of the first and of the last sampled step.
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let runs = method_runs(&report.runs).into_iter();
     let mut html = String::new();
     for MethodRun { colour, run, .. } in runs.filter(|one| !one.run.samples.is_empty()) {
@@ -40,7 +40,7 @@ pub(super) fn section(report: &Report) -> Section {
     {
         html = paragraph(LEGEND) + &html;
     }
-    Section::new("samples", "Sample responses", vec![Block::Html(html)])
+    vec![Block::Html(html)]
 }
 
 fn chosen(run: &ReportRun) -> Vec<&SampleRecord> {
@@ -95,18 +95,18 @@ fn tokens(record: &TokenRecord, thresholds: [f64; 3]) -> String {
             positive @ 1.. => format!("p{positive}"),
             negative => format!("n{}", -negative),
         };
-        let is_selected = record.is_selected(position);
-        if is_selected {
+        let mut selected = "";
+        if record.is_selected(position) {
             class += if class.is_empty() { "sel" } else { " sel" };
+            selected = ", selected";
         }
         let number = |value: f64| significant(value, 3);
         html += &format!(
-            "<span class=\"{class}\" title=\"log π {}, entropy {}, advantage {}, covariance {}{}\">{}</span>",
+            "<span class=\"{class}\" title=\"log π {}, entropy {}, advantage {}, covariance {}{selected}\">{}</span>",
             number(record.log_prob[position]),
             number(record.entropy[position]),
             number(record.advantage[position]),
             number(covariance),
-            if is_selected { ", selected" } else { "" },
             escape(&record.text[position])
         );
     }

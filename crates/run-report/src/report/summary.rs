@@ -1,9 +1,9 @@
 //! Headline of the page, and its table.
 
+use figures::Block;
 use figures::html::{Table, escape};
 use figures::moving_average::{first_and_last_tenth, mean};
 use figures::number_format::significant;
-use figures::{Block, Section};
 
 use super::methods::{Method, MethodRun, method_runs, methods, name_cell};
 use super::metric::{
@@ -54,20 +54,18 @@ pub(super) fn headline(report: &Report) -> String {
     let kept = with_entropy.iter().enumerate().map(|(index, &(method, entropy))| {
         let ratio = entropy / baseline;
         let (name, kept) = (&method.name, significant(entropy, 2));
-        if index == 0 {
-            format!("{name} keeps {kept} {unit} of entropy")
-        } else if ratio.is_finite() {
-            format!("{name} {kept} ({}×)", significant(ratio, 2))
-        } else {
-            format!("{name} {kept}")
+        match index {
+            0 => format!("{name} keeps {kept} {unit} of entropy"),
+            _ if ratio.is_finite() => format!("{name} {kept} ({}×)", significant(ratio, 2)),
+            _ => format!("{name} {kept}"),
         }
     });
     let mut text = format!("After {last:.0} steps {}.", enumerate(&kept.collect::<Vec<_>>()));
-    let rewards = methods.iter().map(|method| (method, method_ends(method, REWARD, last).1));
-    let rewards: Vec<String> = rewards
-        .filter(|(_, reward)| reward.is_finite())
-        .map(|(method, reward)| format!("{} for {}", significant(reward, 2), method.name))
-        .collect();
+    let rewards = methods.iter().filter_map(|method| {
+        let reward = method_ends(method, REWARD, last).1;
+        reward.is_finite().then(|| format!("{} for {}", significant(reward, 2), method.name))
+    });
+    let rewards: Vec<String> = rewards.collect();
     if !rewards.is_empty() {
         text += &format!(" The reward ends at {}.", enumerate(&rewards));
     }
@@ -83,8 +81,7 @@ fn enumerate(parts: &[String]) -> String {
     }
 }
 
-/// Builds the table with one row per run.
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let accuracies = accuracies(&report.runs);
     let mut headings =
         ["Run", "Steps", "Entropy (nat per token)", "Reward"].map(str::to_owned).to_vec();
@@ -125,15 +122,12 @@ pub(super) fn section(report: &Report) -> Section {
     if !items.is_empty() {
         html += &format!("<ul class=\"plain\">\n{items}</ul>\n");
     }
-    Section::new("summary", "Summary", vec![Block::Html(html)])
+    vec![Block::Html(html)]
 }
 
 fn change_cell((first, last): (f64, f64)) -> String {
-    format!(
-        "{}<span class=\"arrow\"> → </span><strong>{}</strong>",
-        significant(first, 3),
-        significant(last, 3)
-    )
+    let [first, last] = [first, last].map(|value| significant(value, 3));
+    format!("{first}<span class=\"arrow\"> → </span><strong>{last}</strong>")
 }
 
 #[cfg(test)]
@@ -153,24 +147,22 @@ mod tests {
     }
 
     #[test]
-    fn the_headline_compares_with_the_first_run() {
-        let runs = vec![
+    fn the_headline_compares_with_the_first_run_and_one_run_with_its_beginning() {
+        let headline = |runs: &[ReportRun]| {
+            super::headline(&Report { runs: runs.to_vec(), ..Report::default() })
+        };
+        let runs = [
             run("GRPO", [1.0, 0.5, 0.12], [0.25, 0.5, 0.75]),
             run("Clip-Cov", [1.0, 0.6, 0.3], [0.25, 0.5, f64::NAN]),
             run("KL-Cov", [1.0, 0.7, 0.456], [0.25, 0.5, 0.8]),
         ];
         assert_eq!(
-            headline(&Report { runs, ..Report::default() }),
+            headline(&runs),
             "After 3 steps GRPO keeps 0.12 nat per token of entropy, Clip-Cov 0.30 (2.5×) and \
              KL-Cov 0.46 (3.8×). The reward ends at 0.75 for GRPO, 0.50 for Clip-Cov and 0.80 for KL-Cov."
         );
-    }
-
-    #[test]
-    fn one_run_is_compared_with_its_beginning() {
-        let runs = vec![run("GRPO", [1.0, 0.5, 0.12], [0.25, 0.5, 0.75])];
         assert_eq!(
-            headline(&Report { runs, ..Report::default() }),
+            headline(&runs[..1]),
             "After 3 steps GRPO keeps 0.12 of the 1.0 nat per token of entropy it began with; \
              its reward went from 0.25 to 0.75."
         );

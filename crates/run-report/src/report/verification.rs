@@ -1,13 +1,12 @@
 //! Checks of the theory on random policies.
 
+use figures::Block;
 use figures::html::{Table, absent, escape, paragraph};
 use figures::number_format::significant;
-use figures::{Block, Section};
 
 use super::Report;
 
-/// Builds the table of `softmax-sim verify`.
-pub(super) fn section(report: &Report) -> Section {
+pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let html = match &report.verification {
         None => absent("Left out: softmax-sim verify was not run for this page."),
         Some(verification) if verification.rows.is_empty() => {
@@ -16,10 +15,9 @@ pub(super) fn section(report: &Report) -> Section {
         Some(verification) => {
             let rows = &verification.rows;
             let passed = rows.iter().filter(|row| row.passed).count();
+            let (all, seed) = (rows.len(), verification.seed);
             let intro = format!(
-                "{passed} of {} checks hold on random softmax policies (softmax-sim verify, seed {}).",
-                rows.len(),
-                verification.seed
+                "{passed} of {all} checks hold on random softmax policies (softmax-sim verify, seed {seed})."
             );
             let mut table = Table::new(
                 "Worst case of each check, beside what was allowed.",
@@ -27,8 +25,8 @@ pub(super) fn section(report: &Report) -> Section {
                 |column| (2..5).contains(&column),
             );
             for row in rows {
-                let verdict = if row.passed { "✓ holds" } else { "✗ fails" };
-                let class = if row.passed { "pass" } else { "fail" };
+                let (class, verdict) =
+                    if row.passed { ("pass", "✓ holds") } else { ("fail", "✗ fails") };
                 table.html_row(vec![
                     escape(&row.statement),
                     format!("<span class=\"wrap\">{}</span>", escape(&row.check)),
@@ -39,10 +37,10 @@ pub(super) fn section(report: &Report) -> Section {
                 ]);
             }
             let table = table.html();
-            let fold = if passed == rows.len() { "details" } else { "details open" };
+            let fold = if passed == all { "details" } else { "details open" };
             let summary = "<summary>Every check with its worst case</summary>";
             format!("{}<{fold}>{summary}\n{table}</details>\n", paragraph(&intro))
         }
     };
-    Section::new("verification", "The theory, verified", vec![Block::Html(html)])
+    vec![Block::Html(html)]
 }

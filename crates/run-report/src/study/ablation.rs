@@ -6,7 +6,7 @@ use super::cell::{SeedRun, Study};
 use super::curve::{chart, paired};
 use super::finding::Finding;
 use super::measure::{Measure, Target};
-use super::method::{CLIP_SHARE, GRPO, KL_SHARE, KL_WEIGHT, METHODS, Role, knob_values};
+use super::method::{CLIP_SHARE, GRPO, KL_SHARE, KL_WEIGHT, Role, knob_values, names};
 use crate::report::ENTROPY;
 
 fn late_entropy(run: &SeedRun) -> f64 {
@@ -21,11 +21,7 @@ fn entropy_chart(study: &Study, methods: &[&str], stem: &str, title: &str) -> Fi
 /// Entropy bonus, reference KL and clip-higher.
 pub(super) fn ablations(study: &Study) -> Finding {
     let grpo = study.grpo();
-    let names: Vec<&str> = METHODS
-        .iter()
-        .filter(|method| method.role == Role::Ablation)
-        .map(|method| method.name)
-        .collect();
+    let names = names(Role::Ablation);
     let mut measures = vec![];
     for name in &names {
         let runs = study.main(name);
@@ -35,7 +31,7 @@ pub(super) fn ablations(study: &Study) -> Finding {
         let what = format!("{name}: entropy over the last third, nat");
         measures.push(Measure::new(&what, runs.iter().map(late_entropy), Target::None));
     }
-    let all: Vec<&str> = std::iter::once(GRPO).chain(names).collect();
+    let all = [vec![GRPO], names].concat();
     Finding {
         name: "ablations",
         title: "Entropy bonus, reference KL and clip-higher do not replace them",

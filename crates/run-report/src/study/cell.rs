@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use figures::moving_average::mean;
 use thiserror::Error;
 use training_run::metrics::StepMetrics;
 
@@ -41,12 +42,10 @@ impl Study {
         self.cells.first().map_or("", |cell| &cell.model)
     }
 
-    /// Runs of a method on the main model.
     pub(super) fn main(&self, method: &str) -> &[SeedRun] {
         self.runs(self.main_model(), method)
     }
 
-    /// Runs of GRPO on the main model.
     pub(super) fn grpo(&self) -> &[SeedRun] {
         self.main(GRPO)
     }
@@ -115,10 +114,9 @@ impl Scores {
 
     /// Fraction of right responses to the questions that are chosen by their places; NaN if none is.
     pub fn accuracy(&self, chosen: impl Fn(usize) -> bool) -> f64 {
-        let rows = self.right.iter().enumerate().filter(|(place, _)| chosen(*place));
-        let (count, right) =
-            rows.fold((0, 0), |(count, sum), (_, right)| (count + self.samples, sum + right));
-        right as f64 / count as f64
+        let places = || (0..self.right.len()).filter(|&place| chosen(place));
+        let right: usize = places().map(|place| self.right[place]).sum();
+        right as f64 / (self.samples * places().count()) as f64
     }
 
     /// Mean over the questions of the chance that one of `k` responses is right.
@@ -145,7 +143,6 @@ impl SeedRun {
         Ok(Self { seed, metrics, start: Scores::read(start)?, end: Scores::read(end)? })
     }
 
-    /// Last step.
     pub(super) fn steps(&self) -> f64 {
         self.metrics.last().map_or(0.0, |step| step.step() as f64)
     }
@@ -156,12 +153,10 @@ impl SeedRun {
         self.metrics.iter().filter_map(point).collect()
     }
 
-    /// Values of a metric with their steps.
     pub(super) fn series(&self, name: &str) -> Vec<(f64, f64)> {
         self.over_steps(|step| step.get(name))
     }
 
-    /// Held-out accuracy with its steps.
     pub(super) fn accuracy(&self) -> Vec<(f64, f64)> {
         self.over_steps(mean_accuracy)
     }
@@ -184,10 +179,9 @@ impl SeedRun {
     }
 
     fn mean_within(&self, points: &[(f64, f64)], from: f64, to: f64) -> f64 {
-        let (from, to) = (from * self.steps(), to * self.steps());
-        let within = points.iter().filter(|(step, _)| (from..=to).contains(step));
-        let (count, sum) = within.fold((0.0, 0.0), |(count, sum), (_, y)| (count + 1.0, sum + y));
-        sum / count
+        let within = from * self.steps()..=to * self.steps();
+        let within = points.iter().filter(|(step, _)| within.contains(step));
+        mean(&within.map(|(_, value)| *value).collect::<Vec<_>>())
     }
 
     /// Entropy and held-out accuracy of each evaluated policy, as columns, in the order of training.

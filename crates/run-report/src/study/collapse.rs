@@ -44,15 +44,13 @@ pub(super) fn finding(study: &Study) -> Finding {
 /// Share of the entropy spent over the run that was spent by `share` of it.
 fn entropy_spent(run: &SeedRun, share: f64) -> f64 {
     let start = run.series(ENTROPY).first().map_or(f64::NAN, |point| point.1);
-    let [now, end] = [(share - HALF_WIDTH, share + HALF_WIDTH), (0.9, 1.0)]
-        .map(|(from, to)| run.mean(ENTROPY, from, to));
-    (start - now) / (start - end)
+    let now = run.mean(ENTROPY, share - HALF_WIDTH, share + HALF_WIDTH);
+    (start - now) / (start - run.mean(ENTROPY, 0.9, 1.0))
 }
 
 /// Share of the gain in held-out accuracy over the run that was won by `share` of it.
 fn gained(run: &SeedRun, share: f64) -> f64 {
     let start = run.start.accuracy(|_| true);
-    let [now, end] = [(share - HALF_WIDTH, share + HALF_WIDTH), (0.9, 1.0)]
-        .map(|(from, to)| run.mean_accuracy(from, to));
-    (now - start) / (end - start)
+    let now = run.mean_accuracy(share - HALF_WIDTH, share + HALF_WIDTH);
+    (now - start) / (run.mean_accuracy(0.9, 1.0) - start)
 }

@@ -29,9 +29,8 @@ type Quantity = (&'static str, &'static str, &'static str, OverSteps);
 /// Metric of the length of responses, in tokens.
 const LENGTH: &str = "response_length/mean";
 
-/// KL-Cov against GRPO.
-pub(super) fn kl_cov(study: &Study) -> Finding {
-    let subject = Subject {
+const SUBJECTS: [Subject; 2] = [
+    Subject {
         name: "kl-cov",
         title: "KL-Cov breaks through the ceiling of GRPO",
         method: KL_COV,
@@ -40,13 +39,8 @@ pub(super) fn kl_cov(study: &Study) -> Finding {
             ("accuracy", "Held-out accuracy", "Fraction right", SeedRun::accuracy),
             ("pass", "Held-out pass@8", "Fraction solved", |run| run.pass_at(PASS)),
         ],
-    };
-    finding(study, &subject)
-}
-
-/// Clip-Cov against GRPO.
-pub(super) fn clip_cov(study: &Study) -> Finding {
-    let subject = Subject {
+    },
+    Subject {
         name: "clip-cov",
         title: "Clip-Cov breaks through the ceiling of GRPO",
         method: CLIP_COV,
@@ -55,13 +49,17 @@ pub(super) fn clip_cov(study: &Study) -> Finding {
             ("entropy", "Entropy", "Entropy (nats per token)", |run| run.series(ENTROPY)),
             ("length", "Response length", "Tokens", |run| run.series(LENGTH)),
         ],
-    };
-    finding(study, &subject)
+    },
+];
+
+/// KL-Cov, then Clip-Cov, against GRPO.
+pub(super) fn findings(study: &Study) -> [Finding; 2] {
+    SUBJECTS.map(|subject| finding(study, subject))
 }
 
 /// Differences of equal seeds, on every model on which the method ran.
-fn finding(study: &Study, subject: &Subject) -> Finding {
-    let &Subject { name, title, method, off, quantities } = subject;
+fn finding(study: &Study, subject: Subject) -> Finding {
+    let Subject { name, title, method, off, quantities } = subject;
     let (mut measures, mut figures) = (vec![], vec![]);
     for (model, _) in study.models() {
         let (grpo, runs) = (study.runs(model, GRPO), study.runs(model, method));
@@ -104,7 +102,6 @@ fn finding(study: &Study, subject: &Subject) -> Finding {
     }
 }
 
-/// A number of a run, with its name.
 type Outcome = (&'static str, fn(&SeedRun) -> f64);
 
 /// Numbers by which the methods are compared at the end.

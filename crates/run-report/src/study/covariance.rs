@@ -1,6 +1,7 @@
 //! The covariance of log-probability and logit change: its sign, its match with the entropy, its tail.
 
 use entropy_core::LineFit;
+use training_run::metrics::StepMetrics;
 
 use super::cell::{SeedRun, Study};
 use super::curve::chart;
@@ -71,20 +72,16 @@ pub(super) fn finding(study: &Study) -> Finding {
 
 /// Fraction of the first third's steps with a positive mean covariance.
 fn positive(run: &SeedRun) -> f64 {
-    let points = run.series(COVARIANCE);
-    let early = points.iter().filter(|point| point.0 <= COLLAPSE * run.steps());
-    let (count, above) = early.fold((0.0, 0.0), |(count, above), point| {
-        (count + 1.0, above + f64::from(u8::from(point.1 > 0.0)))
-    });
-    above / count
+    let mut points = run.series(COVARIANCE);
+    points.retain(|point| point.0 <= COLLAPSE * run.steps());
+    let above = points.iter().filter(|point| point.1 > 0.0).count();
+    above as f64 / points.len() as f64
 }
 
 /// Correlation, over the first third, of a prediction of the entropy's change with the measured one.
 fn correlation(run: &SeedRun, prediction: &str) -> f64 {
     let steps = run.metrics.iter().filter(|step| step.step() as f64 <= COLLAPSE * run.steps());
-    let pair = |step: &training_run::metrics::StepMetrics| {
-        Some((step.get(prediction)?, step.get(MEASURED_CHANGE)?))
-    };
+    let pair = |step: &StepMetrics| Some((step.get(prediction)?, step.get(MEASURED_CHANGE)?));
     let (predicted, measured): (Vec<f64>, Vec<f64>) = steps.filter_map(pair).unzip();
     LineFit::through(&predicted, &measured)
         .and_then(|fit| Some(fit.r_squared?.sqrt().copysign(fit.slope)))

@@ -7,7 +7,6 @@ use figures::moving_average::smoothed;
 use super::cell::{SeedRun, Study};
 use crate::report::{description, mean_curve};
 
-/// A quantity over the steps of a run.
 pub(super) type OverSteps = fn(&SeedRun) -> Vec<(f64, f64)>;
 
 /// Draws a quantity of methods on a model: mean over the seeds in its 0.95 interval.
@@ -22,24 +21,17 @@ pub(super) fn chart(
         let smooth = runs.iter().map(|run| smoothed(&of_run(run)));
         let (points, mut spread) = mean_curve(&smooth.collect::<Vec<_>>());
         // What is never negative has no interval below 0.
-        if runs.iter().all(|run| of_run(run).iter().all(|point| point.1 >= 0.0)) {
-            for (_, low, _) in &mut spread {
-                *low = low.max(0.0);
-            }
-        }
-        if label.starts_with("Fraction") {
-            for (_, _, high) in &mut spread {
-                *high = high.min(1.0);
-            }
+        let is_positive = runs.iter().all(|run| of_run(run).iter().all(|point| point.1 >= 0.0));
+        let least = if is_positive { 0.0 } else { f64::NEG_INFINITY };
+        let most = if label.starts_with("Fraction") { 1.0 } else { f64::INFINITY };
+        for (_, low, high) in &mut spread {
+            (*low, *high) = (low.max(least), high.min(most));
         }
         Series::new(method, colour, Mark::Line, points).with_spread(spread)
     };
-    let series: Vec<Series> = methods
-        .iter()
-        .enumerate()
-        .filter(|(_, method)| !study.runs(model, method).is_empty())
-        .map(line)
-        .collect();
+    let drawn = methods.iter().enumerate();
+    let drawn = drawn.filter(|(_, method)| !study.runs(model, method).is_empty());
+    let series: Vec<Series> = drawn.map(line).collect();
     let description = description(&series);
     let x = Axis::steps(series.iter().flat_map(|one| one.points.iter().map(|point| point.0)), 0.0);
     let y = Axis::around(label, series.iter().flat_map(Series::heights), true, 0.04);

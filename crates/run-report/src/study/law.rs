@@ -7,7 +7,7 @@ use figures::chart::{Axis, Chart, Mark, Series};
 use super::cell::{SeedRun, Study};
 use super::finding::Finding;
 use super::measure::{Measure, Target};
-use super::method::{GRPO, METHODS, Role};
+use super::method::{GRPO, Role, names};
 use crate::run_law::CONFIDENCE;
 
 /// The law against a straight line.
@@ -56,32 +56,27 @@ pub(super) fn law(study: &Study) -> Finding {
 pub(super) fn forecast(study: &Study) -> Finding {
     let mut measures = vec![];
     for share in [0.15, 0.3] {
-        for (by, count) in [
-            ("updates", points_by_updates as fn(&SeedRun, f64) -> usize),
-            ("entropy spent", points_by_entropy),
-        ] {
-            let forecasts: Vec<(Forecast, f64)> = study
-                .grpo()
-                .iter()
-                .filter_map(|run| {
-                    let (entropy, reward) = run.law_points();
-                    let fitted = count(run, share);
-                    let forecast =
-                        Forecast::from_first(&entropy, &reward, fitted, CONFIDENCE).ok()?;
-                    Some((forecast, reward[fitted - 1] - reward.last()?))
-                })
-                .collect();
-            let what = format!("from the first {share} by {by}: error at the last evaluation");
-            let errors = forecasts.iter().map(|(one, _)| one.final_error.abs());
-            measures.push(Measure::new(&what, errors, Target::AtMost(0.05)));
-            let what = format!("from the first {share} by {by}: error of “as it is then”");
-            let errors = forecasts.iter().map(|(_, error)| error.abs());
-            measures.push(Measure::new(&what, errors, Target::None));
-            let what = format!(
-                "from the first {share} by {by}: later evaluations inside their 0.95 intervals, fraction"
-            );
-            let covered = forecasts.iter().filter_map(|(one, _)| one.covered);
-            measures.push(Measure::new(&what, covered, Target::AtLeast(0.8)));
+        let counts: [(&str, fn(&[f64], f64) -> usize); 2] =
+            [("updates", points_by_updates), ("entropy spent", points_by_entropy)];
+        for (by, count) in counts {
+            let forecast = |run: &SeedRun| {
+                let (entropy, reward) = run.law_points();
+                let fitted = count(&entropy, share);
+                let forecast = Forecast::from_first(&entropy, &reward, fitted, CONFIDENCE).ok()?;
+                Some((forecast, reward[fitted - 1] - reward.last()?))
+            };
+            let forecasts: Vec<_> = study.grpo().iter().filter_map(forecast).collect();
+            let mut add = |what: &str, values: Vec<f64>, target| {
+                let what = format!("from the first {share} by {by}: {what}");
+                measures.push(Measure::new(&what, values, target));
+            };
+            let errors = forecasts.iter().map(|(one, _)| one.final_error.abs()).collect();
+            add("error at the last evaluation", errors, Target::AtMost(0.05));
+            let errors = forecasts.iter().map(|(_, error)| error.abs()).collect();
+            add("error of “as it is then”", errors, Target::None);
+            let covered = forecasts.iter().filter_map(|(one, _)| one.covered).collect();
+            let what = "later evaluations inside their 0.95 intervals, fraction";
+            add(what, covered, Target::AtLeast(0.8));
         }
     }
     Finding {
@@ -102,8 +97,7 @@ pub(super) fn forecast(study: &Study) -> Finding {
 /// Distance of other estimators of the advantage from the law of GRPO.
 pub(super) fn algorithms(study: &Study) -> Finding {
     let law = pooled(study.grpo());
-    let estimators = || METHODS.iter().filter(|method| method.role == Role::Estimator);
-    let names: Vec<&str> = std::iter::once(GRPO).chain(estimators().map(|one| one.name)).collect();
+    let names = [vec![GRPO], names(Role::Estimator)].concat();
     let error = |run: &SeedRun| {
         let (entropy, reward) = run.law_points();
         law.as_ref().and_then(|law| law.rmse_on(&entropy, &reward)).unwrap_or(f64::NAN)
@@ -162,10 +156,8 @@ pub(super) fn sizes(study: &Study) -> Finding {
     }
 }
 
-/// A coefficient of the law, with its name.
 type Coefficient = (&'static str, fn(PerformanceLaw) -> f64);
 
-/// The coefficients.
 const COEFFICIENTS: [Coefficient; 2] = [("a", |law| law.a), ("b", |law| law.b)];
 
 fn fitted(run: &SeedRun) -> Option<PerformanceLaw> {
@@ -174,24 +166,18 @@ fn fitted(run: &SeedRun) -> Option<PerformanceLaw> {
 }
 
 fn pooled(runs: &[SeedRun]) -> Option<PerformanceLaw> {
-    let (mut entropy, mut reward) = (vec![], vec![]);
-    for run in runs {
-        let (of_entropy, of_reward) = run.law_points();
-        entropy.extend(of_entropy);
-        reward.extend(of_reward);
-    }
-    PerformanceLaw::fit(&entropy, &reward).ok()
+    let (entropy, reward): (Vec<_>, Vec<_>) = runs.iter().map(SeedRun::law_points).unzip();
+    PerformanceLaw::fit(&entropy.concat(), &reward.concat()).ok()
 }
 
 /// Number of evaluations in this share of the run, at least 3.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of a length")]
-fn points_by_updates(run: &SeedRun, share: f64) -> usize {
-    ((share * run.law_points().0.len() as f64).round() as usize).max(3)
+fn points_by_updates(entropy: &[f64], share: f64) -> usize {
+    ((share * entropy.len() as f64).round() as usize).max(3)
 }
 
 /// Number of evaluations until this share of the entropy is spent, at least 3.
-fn points_by_entropy(run: &SeedRun, share: f64) -> usize {
-    let entropy = run.law_points().0;
+fn points_by_entropy(entropy: &[f64], share: f64) -> usize {
     let (Some(&start), Some(&end)) = (entropy.first(), entropy.last()) else { return 3 };
     let bound = start - share * (start - end);
     entropy.iter().take_while(|&&now| now > bound).count().max(3)
@@ -201,11 +187,8 @@ fn points_by_entropy(run: &SeedRun, share: f64) -> usize {
 fn scatter(study: &Study, stem: &str, methods: &[&str], law: Option<&PerformanceLaw>) -> Figure {
     let mut series = vec![];
     for (colour, method) in methods.iter().enumerate() {
-        let points = study.main(method).iter().flat_map(|run| {
-            let (entropy, reward) = run.law_points();
-            entropy.into_iter().zip(reward).collect::<Vec<_>>()
-        });
-        let points: Vec<(f64, f64)> = points.collect();
+        let columns = study.main(method).iter().map(SeedRun::law_points);
+        let points: Vec<_> = columns.flat_map(|(x, y)| std::iter::zip(x, y)).collect();
         if !points.is_empty() {
             series.push(Series::new(method, colour, Mark::Points, points));
         }

@@ -95,12 +95,11 @@ impl Measure {
     /// `0.50 [0.40, 0.60]`; the mean alone without an interval, a dash without values.
     pub fn text(&self) -> String {
         let number = |value: f64| significant(value, 3);
-        match (self.mean, self.interval) {
+        match (self.mean.map(number), self.interval) {
             (None, _) => "–".to_owned(),
-            (Some(mean), None) => number(mean),
-            (Some(mean), Some(interval)) => {
-                let [mean, low, high] = [mean, interval.low, interval.high].map(number);
-                format!("{mean} [{low}, {high}]")
+            (Some(mean), None) => mean,
+            (Some(mean), Some(Interval { low, high })) => {
+                format!("{mean} [{}, {}]", number(low), number(high))
             }
         }
     }

@@ -27,7 +27,7 @@ use finding::Finding;
 
 /// Judges every finding, in the order of the page.
 pub fn findings(study: &Study) -> Vec<Finding> {
-    let mut findings = vec![control::kl_cov(study), control::clip_cov(study)];
+    let mut findings = Vec::from(control::findings(study));
     findings.extend([collapse::finding(study), law::law(study), law::forecast(study)]);
     findings.extend([law::algorithms(study), law::sizes(study), covariance::finding(study)]);
     findings.extend([ablation::ablations(study), ablation::knobs(study)]);

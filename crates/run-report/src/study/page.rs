@@ -27,8 +27,9 @@ pub struct Setting {
 }
 
 const TITLE: &str = "The paper's findings in a language model";
+const PAPER: &str =
+    "<p>The paper: <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>.</p>\n";
 
-/// The page with all figures.
 fn html(findings: &[Finding], setting: &Setting) -> Page {
     let verdict = |finding: &Finding| match finding.verdict().filter(|_| setting.has_verdicts) {
         Some(verdict) => format!("{}, {}", verdict.text(), finding.score()),
@@ -52,9 +53,7 @@ fn html(findings: &[Finding], setting: &Setting) -> Page {
         introduction: vec![setting.summary.clone()],
         sections: findings.iter().map(section).collect(),
         command: setting.command.clone(),
-        footer:
-            "<p>The paper: <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>.</p>\n"
-                .to_owned(),
+        footer: PAPER.to_owned(),
         style: String::new(),
     }
 }
@@ -63,11 +62,8 @@ fn measures(measures: &[Measure], setting: &Setting) -> String {
     let headings = ["Measured", "Mean [0.95 interval]", "Target", "Met, by seeds"];
     let mut table = Table::new("", &headings, |column| matches!(column, 1 | 2));
     for measure in measures {
-        let met = if setting.has_verdicts {
-            measure.met_text().replace("**", "")
-        } else {
-            "–".to_owned()
-        };
+        let met = measure.met_text().replace("**", "");
+        let met = if setting.has_verdicts { met } else { "–".to_owned() };
         let quantity = format!("<span class=\"wrap\">{}</span>", escape(&measure.quantity));
         let [mean, target] = [measure.text(), measure.target.text()].map(|text| escape(&text));
         table.html_row(vec![quantity, mean, target, met]);
@@ -80,13 +76,12 @@ pub fn headline(findings: &[Finding], setting: &Setting) -> String {
     if !setting.has_verdicts {
         return "A quick look: fewer seeds and steps, no verdicts.".to_owned();
     }
-    let count = |verdict| findings.iter().filter(|one| one.verdict() == Some(verdict)).count();
+    let all = findings.len();
+    let [reproduced, in_part, missed] =
+        [Verdict::Reproduced, Verdict::InPart, Verdict::NotReproduced]
+            .map(|verdict| findings.iter().filter(|one| one.verdict() == Some(verdict)).count());
     format!(
-        "Of {} findings, {} reproduced, {} in part, {} not reproduced.",
-        findings.len(),
-        count(Verdict::Reproduced),
-        count(Verdict::InPart),
-        count(Verdict::NotReproduced)
+        "Of {all} findings, {reproduced} reproduced, {in_part} in part, {missed} not reproduced."
     )
 }
 
@@ -95,14 +90,12 @@ fn markdown(findings: &[Finding], setting: &Setting) -> String {
     let (first, command) = (headline(findings, setting), &setting.command);
     let mut text = format!("{first} {} `{command} --docs docs`\n", setting.summary);
     for finding in findings {
+        let Finding { title, claim, targets, .. } = finding;
         let verdict = finding.verdict().map_or("no target", Verdict::text);
+        let score = finding.score();
         let _ = write!(
             text,
-            "\n## {}\n\n{}\n\nTargets: {}\n\n{}: **{verdict}**.\n",
-            finding.title,
-            finding.claim,
-            finding.targets,
-            finding.score()
+            "\n## {title}\n\n{claim}\n\nTargets: {targets}\n\n{score}: **{verdict}**.\n"
         );
         if let Some(figure) = finding.figures.first() {
             let (title, stem) = (escape(&figure.chart.title), &figure.chart.stem);
@@ -111,13 +104,9 @@ fn markdown(findings: &[Finding], setting: &Setting) -> String {
         text +=
             "\n| measured | mean [0.95 interval] | target | met, by seeds |\n|---|---|---|---|\n";
         for measure in &finding.measures {
-            let (mean, target) = (measure.text(), measure.target.text());
-            let _ = writeln!(
-                text,
-                "| {} | {mean} | {target} | {} |",
-                measure.quantity,
-                measure.met_text()
-            );
+            let (quantity, mean, target) =
+                (&measure.quantity, measure.text(), measure.target.text());
+            let _ = writeln!(text, "| {quantity} | {mean} | {target} | {} |", measure.met_text());
         }
         for note in &finding.notes {
             let _ = write!(text, "\n{note}\n");
@@ -167,10 +156,8 @@ fn write_figures<'a>(
 ) -> Result<(), FileError> {
     fs::create_dir_all(folder).map_err(FileError::of(folder, "create the folder"))?;
     for Figure { chart, .. } in figures {
-        write_atomically(
-            &folder.join(format!("{}.svg", chart.stem)),
-            standalone_svg(chart).as_bytes(),
-        )?;
+        let path = folder.join(format!("{}.svg", chart.stem));
+        write_atomically(&path, standalone_svg(chart).as_bytes())?;
     }
     Ok(())
 }

@@ -52,14 +52,10 @@ impl EventWriter {
         fs::create_dir_all(folder).map_err(FileError::of(folder, "create the folder"))?;
         let mut known = BTreeMap::new();
         for source in sources {
-            for path in event_files(source)? {
-                collect(&path, &mut known)?;
-            }
+            collect(&event_files(source)?, &mut known)?;
         }
         let older = event_files(folder)?;
-        for path in &older {
-            collect(path, &mut known)?;
-        }
+        collect(&older, &mut known)?;
         let path = folder.join(file_name(&older, end));
         let file = OpenOptions::new().append(true).create_new(true).open(&path);
         let file = file.map_err(FileError::of(&path, "create"))?;
@@ -156,17 +152,11 @@ fn describe(name: &str) -> Option<SummaryMetadata> {
 
 /// Estimates when each step ended from the durations of the steps.
 fn wall_times(history: &[StepMetrics], end: f64) -> Vec<f64> {
-    let mut time = end;
-    let mut times: Vec<f64> = history
-        .iter()
-        .rev()
-        .map(|metrics| {
-            let ended = time;
-            time -= metrics.get("timing_s/step").unwrap_or(0.0);
-            ended
-        })
-        .collect();
-    times.reverse();
+    let (mut time, mut times) = (end, vec![end; history.len()]);
+    for (metrics, ended) in history.iter().zip(&mut times).rev() {
+        *ended = time;
+        time -= metrics.get("timing_s/step").unwrap_or(0.0);
+    }
     times
 }
 
@@ -228,12 +218,12 @@ pub fn read_events(path: &Path) -> Result<(Vec<Event>, bool), FileError> {
     Ok((events, is_whole))
 }
 
-/// Collects the summaries of a file by step; a later one replaces an earlier one of the same step.
-fn collect(path: &Path, known: &mut BTreeMap<i64, Event>) -> Result<(), FileError> {
-    for event in read_events(path)?.0 {
-        if matches!(event.content, Some(EventContent::Summary(_))) {
-            known.insert(event.step, event);
-        }
+/// Collects the summaries of files by step; a later one replaces an earlier one of the same step.
+fn collect(paths: &[PathBuf], known: &mut BTreeMap<i64, Event>) -> Result<(), FileError> {
+    for path in paths {
+        let events = read_events(path)?.0.into_iter();
+        let summaries = events.filter(|one| matches!(one.content, Some(EventContent::Summary(_))));
+        known.extend(summaries.map(|event| (event.step, event)));
     }
     Ok(())
 }

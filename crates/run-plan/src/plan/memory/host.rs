@@ -1,16 +1,15 @@
 //! Buffers in host memory that would else be on the device.
 
-use super::{Counts, Item, item, kept_activation_bytes};
+use super::{Counts, Item, Lengths, Setup, item, kept_activation_bytes};
 use training_run::config::Dtype;
 
-/// Name of the offloaded block inputs.
-pub(in crate::plan) const BLOCK_INPUTS: &str = "block inputs";
-
-/// Name of the head that the probe of entropy change keeps.
-pub(in crate::plan) const PROBED_HEAD: &str = "head before the update";
+/// Bytes of the block inputs in host memory, and of the head that the probe of entropy change keeps there.
+pub(in crate::plan) fn offloaded_bytes(setup: &Setup, lengths: Lengths) -> (u64, u64) {
+    let counts = Counts::new(setup, lengths);
+    (counts.offloaded_inputs(), counts.probed_head())
+}
 
 impl Counts<'_> {
-    /// Lists the buffers in host memory.
     pub(super) fn host(&self) -> Vec<Item> {
         let mut items = Vec::new();
         if self.setup.run.parallel.offload_optimizer {
@@ -18,14 +17,17 @@ impl Counts<'_> {
             items.extend(self.reward_optimizer());
         }
         let away = self.offloaded_inputs();
-        items.push(item(BLOCK_INPUTS, away, "of the rank's part of an optimiser step"));
-        if self.setup.run.metrics.probe_tokens > 0 {
-            let bytes = self.element * self.head;
-            items.push(item(PROBED_HEAD, bytes, "for the probe of entropy change"));
-        }
         let rounded = self.pinned_block_inputs(away) + self.pinned_masters();
-        items.push(item("rounding of it", rounded, "libtorch pins powers of two"));
+        items.extend([
+            item("block inputs", away, "of the rank's part of an optimiser step"),
+            item("head before the update", self.probed_head(), "for the probe of entropy change"),
+            item("rounding of it", rounded, "libtorch pins powers of two"),
+        ]);
         items
+    }
+
+    fn probed_head(&self) -> u64 {
+        if self.setup.run.metrics.probe_tokens > 0 { self.element * self.head } else { 0 }
     }
 
     /// Bytes lost to rounding of pinned block inputs, which are one micro-batch of one block each.
@@ -56,13 +58,12 @@ impl Counts<'_> {
         if setup.cuts_optimizer() {
             return tables + blocks * self.lost(self.wide * self.shard(self.block));
         }
-        let of_block = |(inputs, outputs, parts): (usize, usize, usize)| {
-            self.lost(self.wide * (inputs * outputs.div_ceil(parts)) as u64)
+        let lost = |outputs: usize, parts: usize| {
+            self.lost(self.wide * (model.hidden * outputs.div_ceil(parts)) as u64)
         };
-        let (hidden, tensor, keys) = (model.hidden, setup.run.parallel.tensor, setup.key_shards());
-        let query = of_block((hidden, model.query_width, tensor));
-        let key = of_block((hidden, model.key_width, keys));
-        let gate = of_block((hidden, model.intermediate, tensor));
+        let query = lost(model.query_width, self.tensor);
+        let key = lost(model.key_width, setup.key_shards());
+        let gate = lost(model.intermediate, self.tensor);
         tables + blocks * (2 * query + 2 * key + 3 * gate)
     }
 
@@ -84,7 +85,6 @@ impl Counts<'_> {
         self.all_inputs() - self.inputs_of_graphs(kept_activation_bytes(self.setup, self.lengths).0)
     }
 
-    /// Bytes of the inputs of all blocks, for the rank's part of an optimiser step.
     fn all_inputs(&self) -> u64 {
         self.residual_bytes(self.update_tokens()) * self.setup.model.blocks as u64
     }

@@ -32,9 +32,8 @@ impl Counts<'_> {
         let mut prompt = self.lengths.prompt_tokens as u64;
         let mut capacity = (setup.run.data.max_prompt_tokens.min(self.lengths.prompt_tokens.max(1))
             + setup.run.rollout.max_response_tokens) as u64;
-        let mut rows =
-            setup.run.rollout.rows.min(setup.prompts_per_rank() * setup.run.rollout.group_size)
-                as u64;
+        let most = setup.prompts_per_rank() * setup.run.rollout.group_size;
+        let mut rows = setup.run.rollout.rows.min(most) as u64;
         if let Some(environment) = &setup.run.rollout.environment {
             capacity = environment.context_tokens as u64;
             prompt = capacity;
@@ -43,29 +42,26 @@ impl Counts<'_> {
         // Truncated sampling needs the logits of the whole vocabulary.
         let parts = if setup.truncates() { 1 } else { setup.run.parallel.tensor };
         let vocabulary = setup.model.vocabulary.div_ceil(parts) as u64;
-        let kind = if setup.decodes_by_cpu_kernels() { 4 } else { self.element };
+        let by_kernels = setup.decodes_by_cpu_kernels();
+        let kind = if by_kernels { 4 } else { self.element };
         let cache = self.cached_bytes(kind, rows, capacity);
         let sampled = rows * vocabulary * (kind + if setup.truncates() { 56 } else { 32 });
         let read = self.forward_bytes(prompt)
             + self.widened_block_bytes(prompt)
             + self.cached_bytes(self.element, 1, prompt);
-        let mut items = vec![
+        let widened = if by_kernels { 0 } else { self.widened_head_bytes() };
+        let merged = by_kernels && setup.run.lora.is_some();
+        let merged = if merged { self.element * self.blocks } else { 0 };
+        let all = self.element * (self.blocks + self.outer);
+        let gathered = if setup.cuts_blocks() { all } else { 0 };
+        let items = vec![
             item("KV cache", cache, format!("{rows} rows of {capacity} tokens")),
             item("logits and sampling", sampled, "logits, and four columns in f64"),
             item("reading a prompt", read, "one at a time"),
+            item("head in f32", widened, "for its product"),
+            item("weights with the adapter", merged, "rollout.cpu_kernels merges them"),
+            item("gathered parameters", gathered, "all of them, for as long as is sampled"),
         ];
-        if !setup.decodes_by_cpu_kernels() {
-            items.push(item("head in f32", self.widened_head_bytes(), "for its product"));
-        }
-        if setup.decodes_by_cpu_kernels() && setup.run.lora.is_some() {
-            let bytes = self.element * self.blocks;
-            items.push(item("weights with the adapter", bytes, "rollout.cpu_kernels merges them"));
-        }
-        if self.setup.cuts_blocks() {
-            let bytes = self.element * (self.blocks + self.outer);
-            let because = "all of them, for as long as is sampled";
-            items.push(item("gathered parameters", bytes, because));
-        }
         Phase { name: "sampling", items }
     }
 

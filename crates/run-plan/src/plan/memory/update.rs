@@ -46,7 +46,6 @@ impl Counts<'_> {
         kept.min(wanted / self.setup.model.blocks as u64 * left)
     }
 
-    /// Trained parameters of one block.
     fn trained_of_block(&self) -> u64 {
         let all = if self.setup.run.lora.is_some() { self.trained } else { self.blocks };
         all.div_ceil(self.setup.model.blocks as u64)

@@ -6,13 +6,15 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::error::SettingsError;
-#[cfg(doc)]
 use super::sampling::SetSampling;
 
-/// One set as written.
+/// One set as written, with the fields of [`SetSampling`] for this set alone.
+pub type SetEntry = EvaluationSet<Table>;
+
+/// One set; `S` is its sampling, with every field resolved unless it is a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SetEntry {
+pub struct EvaluationSet<S = SetSampling> {
     /// Name in the results: letters, digits, `.`, `_`, `-`.
     pub name: String,
     /// Questions of the set; a path is relative to the file that names it.
@@ -20,9 +22,9 @@ pub struct SetEntry {
     /// Comparison of a response with the known answer.
     #[serde(default)]
     pub kind: RewardKind,
-    /// Fields of [`SetSampling`] for this set alone.
+    /// Sampling of responses.
     #[serde(default)]
-    pub sampling: Table,
+    pub sampling: S,
 }
 
 impl SetEntry {
@@ -51,27 +53,22 @@ impl SetEntry {
                 option.split_once('=').ok_or_else(|| wrong(format!("{option:?} has no value")))?;
             let key = if key == "n" { "samples" } else { key };
             match (key, value) {
-                ("kind", _) => {
-                    kind = value.parse().map_err(&wrong)?;
-                    continue;
+                ("kind", _) => kind = value.parse().map_err(&wrong)?,
+                ("bad_rows", "drop") => file.bad_rows = BadRows::Drop,
+                _ => {
+                    let mut table: Table = toml::from_str(&format!("value = {value}"))
+                        .map_err(|_| wrong(format!("{option:?} is no number")))?;
+                    match table.remove("value") {
+                        Some(Value::Integer(limit)) if key == "limit" => {
+                            file.limit = usize::try_from(limit)
+                                .map_err(|_| wrong(format!("{option:?} is negative")))?;
+                        }
+                        Some(value) if OPTIONS.contains(&key) => {
+                            sampling.insert(key.to_owned(), value);
+                        }
+                        _ => return Err(wrong(format!("{key:?} is no option"))),
+                    }
                 }
-                ("bad_rows", "drop") => {
-                    file.bad_rows = BadRows::Drop;
-                    continue;
-                }
-                _ => {}
-            }
-            let value: Table = toml::from_str(&format!("value = {value}"))
-                .map_err(|_| wrong(format!("{option:?} is no number")))?;
-            match value.get("value") {
-                Some(Value::Integer(limit)) if key == "limit" => {
-                    file.limit = usize::try_from(*limit)
-                        .map_err(|_| wrong(format!("{option:?} is negative")))?;
-                }
-                Some(value) if OPTIONS.contains(&key) => {
-                    sampling.insert(key.to_owned(), value.clone());
-                }
-                _ => return Err(wrong(format!("{key:?} is no option"))),
             }
         }
         Ok(Self { name: name.to_owned(), questions: DataSource::File(file), kind, sampling })

@@ -1,8 +1,35 @@
-//! Curves of a run in lines of text.
+//! Metrics of a run in lines of text: a row for each step, and curves.
 
-use super::columns::COLUMNS;
+use training_run::metrics::StepMetrics;
+
 use crate::run_law::is_mean_accuracy;
 use crate::run_view::RunView;
+
+/// Columns of the table: heading, metric, decimals; the first two matter most.
+const COLUMNS: [(&str, &str, usize); 8] = [
+    ("reward", "critic/rewards/mean", 3),
+    ("entropy", "actor/entropy", 4),
+    ("change", "entropy/measured_change", 4),
+    ("cov", "cov/mean", 4),
+    ("selected", "cov/selected_fraction", 4),
+    ("length", "response_length/mean", 1),
+    ("cut", "rollout/truncated_fraction", 3),
+    ("seconds", "timing_s/step", 2),
+];
+
+pub(super) fn heading() -> String {
+    let names: String = COLUMNS.iter().map(|(name, _, _)| format!("{name:>9}")).collect();
+    format!("{:>6}{names}", "step")
+}
+
+/// Row of a step; a dash where it has no value.
+pub(super) fn row(step: u64, metrics: Option<&StepMetrics>) -> String {
+    let cell = |&(_, name, digits): &(&str, &str, usize)| {
+        let value = metrics.and_then(|metrics| metrics.get(name));
+        value.map_or_else(|| format!("{:>9}", "-"), |value| format!("{value:>9.digits$}"))
+    };
+    format!("{step:>6}{}", COLUMNS.iter().map(cell).collect::<String>())
+}
 
 /// Heights of a curve, lowest first.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -14,19 +41,15 @@ const ENDS: usize = 24;
 /// Draws the metrics that have two values or more over the steps, one line each: name, curve, lowest and highest value.
 pub(super) fn curve_rows(view: &RunView, width: usize) -> Vec<String> {
     let room = width.saturating_sub(NAME + ENDS).max(8);
-    let values = |metric: &str| -> Vec<f64> {
-        view.metrics().iter().filter_map(|step| step.get(metric)).collect()
-    };
     let names = view.metrics().iter().flat_map(|step| step.iter().map(|(name, _)| name));
     let accuracy = names.filter(|name| is_mean_accuracy(name)).min();
     let held_out = accuracy.map(|metric| ("held out", metric, 3));
     let (first, others) = COLUMNS.split_at(2);
     let columns = first.iter().copied().chain(held_out).chain(others.iter().copied());
     let row = |(name, metric, digits): (&str, &str, usize)| {
-        let values: Vec<f64> = values(metric);
-        let (low, high) = values
-            .iter()
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), &v| (low.min(v), high.max(v)));
+        let values: Vec<f64> = view.metrics().iter().filter_map(|step| step.get(metric)).collect();
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let curve = sparkline(&values, room, low, high);
         (values.len() > 1)
             .then(|| format!("{name:>NAME$} {curve:<room$} {low:.digits$} to {high:.digits$}"))
@@ -43,13 +66,8 @@ fn sparkline(values: &[f64], width: usize, low: f64, high: f64) -> String {
     };
     let height = |mean: f64| {
         let place = (mean - low) / (high - low).max(f64::MIN_POSITIVE) * 7.0;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "rounded, from 0 to 7"
-        )]
-        let place = place.round() as usize;
-        HEIGHTS[place.min(7)]
+        // Rounded, from 0 to 7.
+        HEIGHTS[(1_u8..8).filter(|&step| place >= f64::from(step) - 0.5).count()]
     };
     (0..count).map(|index| height(mean(index))).collect()
 }
