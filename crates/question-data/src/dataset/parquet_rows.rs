@@ -5,15 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use parquet::errors::ParquetError;
-use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::FileReader;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::record::Field;
-use parquet::record::reader::RowIter;
 use serde_json::{Number, Value};
 use whole_file::LONGEST_LINE_BYTES;
 
 use super::packed_size::UnpackedBytes;
-use super::parquet_pages::CheckedFile;
+use super::parquet_pages::CheckedTable;
 use super::row::{Row, Rows, read_error};
 use super::{DatasetError, RowPlace};
 
@@ -24,9 +22,9 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
     };
     let packed_bytes = file.metadata().map_err(|source| read_error(path, source))?.len();
     let mut unpacked = UnpackedBytes::of(packed_bytes);
-    let table = guarded(|| CheckedFile::new(file)).map_err(&failed)?;
-    check_columns(&table, packed_bytes).map_err(&failed)?;
-    let mut rows = RowIter::from_file_into(Box::new(table));
+    let table = guarded(|| CheckedTable::new(file)).map_err(&failed)?;
+    check_columns(&table.metadata, packed_bytes).map_err(&failed)?;
+    let mut rows = table.rows();
     let mut index = 0;
     let mut broken = false;
     Ok(Box::new(std::iter::from_fn(move || {
@@ -53,9 +51,9 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
 }
 
 /// Refuses columns that unpack to more than belongs to the file, or whose values are too long, before a page is read.
-fn check_columns(reader: &impl FileReader, packed_bytes: u64) -> Result<(), String> {
+fn check_columns(metadata: &ParquetMetaData, packed_bytes: u64) -> Result<(), String> {
     let mut unpacked = UnpackedBytes::of(packed_bytes);
-    for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
+    for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let bytes = u64::try_from(column.uncompressed_size()).unwrap_or(0);
         unpacked.add(bytes).map_err(|error| error.to_string())?;
         let values = u64::try_from(column.num_values()).unwrap_or(0).max(1);
