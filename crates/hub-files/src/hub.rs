@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model_files::hub_name::HubName;
+use model_files::hub_name::{HubName, Snapshot};
 
 use crate::cache::{CachedRepository, is_commit};
 use crate::client::{Client, Failure, escaped};
@@ -21,17 +21,6 @@ pub struct Hub {
     cache: PathBuf,
     /// Absent where the hub is not to be asked.
     client: Option<Client>,
-}
-
-/// Files of one commit, in the cache.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Hash of the commit.
-    pub commit: String,
-    /// Directory of the commit; the directory of a model.
-    pub folder: PathBuf,
-    /// The files asked for, in order.
-    pub files: Vec<PathBuf>,
 }
 
 /// Files of a repository that are asked for.
@@ -202,7 +191,7 @@ impl Repository<'_> {
         let folder = self.cached.snapshot(commit);
         let files = self.wanted(&self.cached.files(commit))?;
         let missing = self.asked.missing(&folder, &files);
-        Ok((Snapshot::of(commit.to_owned(), folder, &files), missing))
+        Ok((snapshot(commit, folder, &files), missing))
     }
 
     /// The revision's files; the inner error says why the hub cannot be reached.
@@ -249,13 +238,11 @@ impl Repository<'_> {
             return Err(HubError::Files { name, problem });
         }
         self.cached.set_commit(self.revision, commit)?;
-        Ok(Snapshot::of(commit.clone(), folder, &names))
+        Ok(snapshot(commit, folder, &names))
     }
 }
 
-impl Snapshot {
-    fn of(commit: String, folder: PathBuf, files: &[String]) -> Self {
-        let files = files.iter().map(|file| folder.join(file)).collect();
-        Self { commit, folder, files }
-    }
+fn snapshot(commit: &str, folder: PathBuf, files: &[String]) -> Snapshot {
+    let files = files.iter().map(|file| folder.join(file)).collect();
+    Snapshot { commit: commit.to_owned(), folder, files }
 }
