@@ -21,7 +21,7 @@ mod scripts;
 mod table;
 
 pub use answers::AnswerKinds;
-pub use lengths::{LengthError, LengthUnit, Lengths};
+pub use lengths::{LengthError, Lengths};
 pub use overlap::{Overlap, OverlapPair};
 pub use phrases::{Phrase, PhrasePlace};
 pub use repeats::{Conflict, Repeats};
@@ -29,6 +29,8 @@ pub use report::{DataReport, RowFinding};
 pub use scripts::{Script, ScriptRows};
 
 use placed::Placed;
+
+use model_files::text_tokenizer::TextTokenizer;
 
 use crate::dataset::{Question, QuestionFile, ReadRow, ReadRows, RowPlace, RowProblem, read_rows};
 use crate::ground_truth::RewardKinds;
@@ -38,8 +40,8 @@ use crate::question_key::{letters_key, symbols_key};
 /// Options of a check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
-    /// Unit of a question's length.
-    pub unit: LengthUnit<'a>,
+    /// Tokenizer whose tokens of the bare question, without chat template, are the unit of its length; Unicode characters without.
+    pub tokenizer: Option<&'a TextTokenizer>,
     /// Longest question, in that unit; 0 is no limit.
     pub max_length: usize,
     /// Questions that must not be trained on.
@@ -82,7 +84,7 @@ pub fn check_data(
         unusable: findings(|problem| !is_answer(problem)),
         unreadable_answers: findings(is_answer),
         repeated_ids: repeated_ids(&questions),
-        lengths: lengths::lengths(texts, options.unit, options.max_length)?,
+        lengths: lengths::lengths(texts, options.tokenizer, options.max_length)?,
         answers: answers::answer_kinds(&questions),
         exact_duplicates,
         same_question,
