@@ -45,11 +45,6 @@ impl Architecture {
         }
     }
 
-    /// Value of `architectures` in `config.json`.
-    pub fn class_name(self) -> &'static str {
-        self.description().class_name
-    }
-
     /// Value of `model_type` in `config.json`.
     pub fn model_type(self) -> &'static str {
         self.description().model_type
@@ -78,7 +73,7 @@ mod tests {
     /// Reads a model of four heads, with more fields; written and read again it is the same.
     fn read(architecture: Architecture, more: &Value) -> Result<ModelConfig, ModelConfigError> {
         let mut object = json!({
-            "architectures": [architecture.class_name()], "hidden_size": 64, "intermediate_size": 128,
+            "architectures": [architecture.description().class_name], "hidden_size": 64, "intermediate_size": 128,
             "num_hidden_layers": 3, "num_attention_heads": 4, "vocab_size": 256,
             "max_position_embeddings": 512,
         });

@@ -89,9 +89,10 @@ impl Fields<'_> {
             Some(Value::Array(names)) if names.len() == 1 => names[0].as_str(),
             _ => None,
         };
-        let known = |name| Architecture::ALL.into_iter().find(|own| own.class_name() == name);
+        let class_name = |architecture: &Architecture| architecture.description().class_name;
+        let known = |name| Architecture::ALL.into_iter().find(|known| class_name(known) == name);
         name.and_then(known).ok_or_else(|| {
-            let names = Architecture::ALL.map(|own| format!("[{:?}]", own.class_name()));
+            let names = Architecture::ALL.map(|known| format!("[{:?}]", class_name(&known)));
             self.fault("architectures", &names.join(" or "))
         })
     }
