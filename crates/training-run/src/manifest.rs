@@ -267,19 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_checkpoint_is_known_as_such_and_one_flipped_bit_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        checkpoint(folder.path());
-        assert_eq!(check(folder.path(), (0, 1)), Checked::Whole);
-        let model = folder.path().join("model.safetensors");
-        let mut bytes = fs::read(&model).unwrap();
-        bytes[1500] ^= 1;
-        fs::write(&model, bytes).unwrap();
-        let [line] = &damage(folder.path())[..] else { panic!("one file") };
-        assert!(line.starts_with("model.safetensors has a SHA-256 of "), "{line}");
-    }
-
-    #[test]
     fn cut_missing_and_foreign_files_are_named() {
         let folder = tempfile::tempdir().unwrap();
         checkpoint(folder.path());
