@@ -15,7 +15,7 @@ pub use minijinja::{Value as TemplateValue, value::ValueKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
-use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most};
+use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 use self::program::Program;
 use self::utc::format_utc;
@@ -104,9 +104,7 @@ impl ChatTemplate {
                     }
                 }
             }
-            Err(error) => {
-                return Err(TokenizerError::from(FileError::of(&jinja_path, "read")(error)).into());
-            }
+            Err(error) => return Err(TokenizerError::of(&jinja_path)(error).into()),
         };
         let mut environment = Environment::new();
         environment.set_debug(false);

@@ -21,7 +21,7 @@ const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
 pub enum TokenizerError {
     /// The file is absent or cannot be read.
     #[error(transparent)]
-    Read(#[from] FileError),
+    Read(FileError),
     /// The file is no valid tokenizer.
     #[error("{}: {problem}", path.display())]
     Malformed {
@@ -59,6 +59,14 @@ pub enum TokenizerError {
     },
 }
 
+impl TokenizerError {
+    /// Wraps the system's error of a file that cannot be read.
+    pub(crate) fn of(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let read = FileError::of(path, "read");
+        move |error| Self::Read(read(error))
+    }
+}
+
 /// A loaded `tokenizer.json`.
 #[derive(Debug, Clone)]
 pub struct TextTokenizer {
@@ -77,7 +85,7 @@ impl TextTokenizer {
     pub fn load(dir: &Path) -> Result<Self, TokenizerError> {
         let path = dir.join("tokenizer.json");
         let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES);
-        let bytes = bytes.map_err(FileError::of(&path, "read"))?;
+        let bytes = bytes.map_err(TokenizerError::of(&path))?;
         let malformed = |problem: String| TokenizerError::Malformed { path: path.clone(), problem };
         let (mut tokenizer, growth) = parse(&bytes).map_err(malformed)?;
         // A file may hold the padding and truncation of the run that saved it; here every token counts.
@@ -272,7 +280,7 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, Tokeni
     let bytes = match read_at_most(path, LONGEST_TEXT_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(FileError::of(path, "read")(error).into()),
+        Err(error) => return Err(TokenizerError::of(path)(error)),
     };
     serde_json::from_slice(&bytes).map(Some).map_err(|error| TokenizerError::Malformed {
         path: path.to_path_buf(),
