@@ -48,7 +48,7 @@ use keep_rate::{KeepRate, at_least};
 pub use statistics::SamplingStatistics;
 
 use crate::config::Problems;
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[dynamic_sampling]`: filter of groups, and sampling of further ones.

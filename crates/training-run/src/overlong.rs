@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Problems;
-use crate::section::section;
+use model_files::section;
 
 /// Treatment of responses that reach `rollout.max_response_tokens`.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]

@@ -151,13 +151,3 @@ fn grouped(number: usize) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_stand_in_groups_of_three() {
-        assert_eq!([0, 999, 1000, 20_971_520].map(grouped), ["0", "999", "1,000", "20,971,520"]);
-    }
-}

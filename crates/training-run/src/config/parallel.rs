@@ -5,7 +5,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[parallel]`

@@ -19,7 +19,7 @@ use super::reward::RewardSection;
 use super::reward_model::RewardModelSection;
 use super::rollout::RolloutSection;
 use crate::dynamic_sampling::DynamicSampling;
-use crate::section::section;
+use model_files::section;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
