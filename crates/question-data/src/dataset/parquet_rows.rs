@@ -7,7 +7,7 @@ use std::path::Path;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::record::Field;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use whole_file::LONGEST_LINE_BYTES;
 
 use super::packed_size::UnpackedBytes;
@@ -109,15 +109,12 @@ fn value(field: &Field) -> Value {
         Field::UShort(value) => Value::from(*value),
         Field::UInt(value) => Value::from(*value),
         Field::ULong(value) => Value::from(*value),
-        Field::Float16(value) => number(f64::from(*value)),
+        Field::Float16(value) => Value::from(f64::from(*value)),
         // By its shortest decimal: 0.1 stays 0.1.
-        Field::Float(value) => value.to_string().parse().map_or(Value::Null, number),
-        Field::Double(value) => number(*value),
+        Field::Float(value) => value.to_string().parse::<f64>().map_or(Value::Null, Value::from),
+        Field::Double(value) => Value::from(*value),
         Field::Str(text) => Value::String(text.clone()),
-        Field::Bytes(bytes) => match bytes.as_utf8() {
-            Ok(text) => Value::String(text.to_owned()),
-            Err(_) => Value::Null,
-        },
+        Field::Bytes(bytes) => bytes.as_utf8().map_or(Value::Null, Value::from),
         Field::Group(row) => Value::Object(
             row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect(),
         ),
@@ -137,8 +134,4 @@ fn value(field: &Field) -> Value {
         | Field::TimestampMillis(_)
         | Field::TimestampMicros(_) => Value::String(field.to_string()),
     }
-}
-
-fn number(value: f64) -> Value {
-    Number::from_f64(value).map_or(Value::Null, Value::Number)
 }
