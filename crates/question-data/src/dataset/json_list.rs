@@ -40,9 +40,8 @@ impl JsonList {
 
     /// Line of the present place, counted from 1, and the bytes before it in that line.
     fn place(&self) -> (usize, usize) {
-        let before = &self.text[self.start..self.position];
-        let line_breaks = before.iter().filter(|&&byte| byte == b'\n').count();
-        (line_breaks + 1, before.rsplit(|&byte| byte == b'\n').next().map_or(0, <[u8]>::len))
+        let lines = self.text[self.start..self.position].split(|&byte| byte == b'\n');
+        lines.fold((0, 0), |(number, _), line| (number + 1, line.len()))
     }
 
     /// Ends the list with a fault at the present place.
