@@ -41,14 +41,17 @@ pub(crate) fn download(
         return Ok(());
     }
     let partial = blob.with_extension("incomplete");
-    let name = format!("{name}: {}", file.name);
     let mut tried = 1;
     loop {
-        let failed = |problem| Err(HubError::Files { name: name.clone(), problem });
+        let failed = |problem| {
+            let (name, file) = (name.to_owned(), file.name.clone());
+            Err(HubError::Download { name, file, problem })
+        };
         match attempt(client, path, file, &partial) {
             Ok(()) => return fs::rename(&partial, &blob).map_err(HubError::of(&blob)),
             Err(Fault::Cache(source)) => return Err(HubError::of(&partial)(source)),
             Err(Fault::Hub(Failure::Status(status))) => {
+                let name = format!("{name}: {}", file.name);
                 return Err(HubError::Refused { name, status });
             }
             Err(Fault::Corrupt(problem, was_resumed)) => {

@@ -45,11 +45,20 @@ pub enum HubError {
         /// Reason why the hub was not asked, or did not answer.
         because: String,
     },
-    /// The hub lacks the files that are needed or has too many candidates, its answer cannot be used, or a download broke off or
-    /// brought another file than the hub lists.
+    /// A download broke off, and so did further tries, or it brought another file than the hub lists.
+    #[error("{name}: {file}: {problem}")]
+    Download {
+        /// The name.
+        name: String,
+        /// The file.
+        file: String,
+        /// Problem, and what is kept for the next start.
+        problem: String,
+    },
+    /// The hub lacks the files that are needed or has too many candidates, or its answer cannot be used.
     #[error("{name}: {problem}")]
     Files {
-        /// The name, or name and file.
+        /// The name.
         name: String,
         /// Problem, and the expected value.
         problem: String,
