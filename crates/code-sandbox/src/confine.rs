@@ -82,7 +82,7 @@ fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> 
     if !weak {
         files.map_err(|error| missing("Landlock (needs Linux 6.2 or later, enabled)", &error))?;
     }
-    let filters = system_calls::filters();
+    let filters = system_calls::filters().map_err(|error| error.to_string());
     let mut command = Command::new(interpreter);
     command.args(arguments).current_dir(folder).env_clear();
     for (name, value) in ENVIRONMENT {

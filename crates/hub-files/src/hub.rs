@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model_files::hub_name::HubName;
+use model_files::hub_name::{HubName, Snapshot};
 
 use crate::cache::{CachedRepository, is_commit};
 use crate::client::{Client, Failure, escaped};
@@ -23,28 +23,11 @@ pub struct Hub {
     client: Option<Client>,
 }
 
-/// Files of one commit, in the cache.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
-    /// Hash of the commit.
-    pub commit: String,
-    /// Directory of the commit; the directory of a model.
-    pub folder: PathBuf,
-    /// The files asked for, in order.
-    pub files: Vec<PathBuf>,
-}
-
-/// Files of a repository that are asked for.
-enum Asked<'a> {
-    Model(ModelParts),
-    /// The part of a data set.
-    DataSet(&'a str),
-}
-
 /// One repository of either kind, at a revision.
 struct Repository<'a> {
     name: &'a HubName,
-    asked: Asked<'a>,
+    /// Parts of a model that are asked for; `None` for a data set, whose part the name has.
+    parts: Option<ModelParts>,
     /// Branch, tag or commit.
     revision: &'a str,
     cached: CachedRepository,
@@ -104,7 +87,7 @@ impl Hub {
             let problem = format!("has the part {:?}, expected a model without one", name.part);
             return Err(HubError::Files { name: name.to_string(), problem });
         }
-        self.snapshot(&self.repository(name, Asked::Model(parts), commit), say)
+        self.snapshot(&self.repository(name, Some(parts), commit), say)
     }
 
     /// Returns the files of a data set's part, like [`Hub::model`].
@@ -118,18 +101,18 @@ impl Hub {
         commit: Option<&str>,
         say: &dyn Fn(&str),
     ) -> Result<Snapshot, HubError> {
-        self.snapshot(&self.repository(name, Asked::DataSet(&name.part), commit), say)
+        self.snapshot(&self.repository(name, None, commit), say)
     }
 
     fn repository<'a>(
         &self,
         name: &'a HubName,
-        asked: Asked<'a>,
+        parts: Option<ModelParts>,
         commit: Option<&'a str>,
     ) -> Repository<'a> {
         let written = if name.revision.is_empty() { "main" } else { &name.revision };
-        let cached = CachedRepository::new(&self.cache, asked.kind(), &name.repository);
-        Repository { name, asked, revision: commit.unwrap_or(written), cached }
+        let cached = CachedRepository::new(&self.cache, kind(parts), &name.repository);
+        Repository { name, parts, revision: commit.unwrap_or(written), cached }
     }
 
     fn snapshot(
@@ -138,7 +121,7 @@ impl Hub {
         say: &dyn Fn(&str),
     ) -> Result<Snapshot, HubError> {
         // A commit never changes; of a description, the cache may have a part.
-        let is_part = matches!(repository.asked, Asked::Model(ModelParts::Description));
+        let is_part = repository.parts == Some(ModelParts::Description);
         let is_fixed = is_commit(repository.revision) && !is_part;
         let held = is_fixed.then(|| repository.held(repository.revision));
         if let Some(Ok((snapshot, None))) = held {
@@ -170,47 +153,36 @@ impl Hub {
     }
 }
 
-impl Asked<'_> {
-    /// Name of the kind of repository, in addresses and in the cache.
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Model(_) => "models",
-            Self::DataSet(_) => "datasets",
-        }
-    }
-
-    /// The first file that is needed and not there.
-    fn missing(&self, folder: &Path, files: &[String]) -> Option<String> {
-        match self {
-            Self::Model(parts) => parts.missing(folder),
-            Self::DataSet(_) => missing_shard(files),
-        }
-    }
+/// Name of the kind of repository, in addresses and in the cache.
+fn kind(parts: Option<ModelParts>) -> &'static str {
+    if parts.is_some() { "models" } else { "datasets" }
 }
 
 impl Repository<'_> {
+    /// The first file that is needed and not there.
+    fn missing(&self, folder: &Path, files: &[String]) -> Option<String> {
+        self.parts.map_or_else(|| missing_shard(files), |parts| parts.missing(folder))
+    }
+
     /// The files asked for, of those that there are; the error describes why there are none.
     fn wanted(&self, files: &[String]) -> Result<Vec<String>, String> {
-        match &self.asked {
-            Asked::Model(parts) => Ok(parts.wanted(files)),
-            Asked::DataSet(part) => chosen(files, part),
-        }
+        self.parts.map_or_else(|| chosen(files, &self.name.part), |parts| Ok(parts.wanted(files)))
     }
 
     /// The files of a commit that the cache has, and the first one that it lacks.
     fn held(&self, commit: &str) -> Result<(Snapshot, Option<String>), String> {
         let folder = self.cached.snapshot(commit);
         let files = self.wanted(&self.cached.files(commit))?;
-        let missing = self.asked.missing(&folder, &files);
-        Ok((Snapshot::of(commit.to_owned(), folder, &files), missing))
+        let missing = self.missing(&folder, &files);
+        Ok((snapshot(commit, folder, &files), missing))
     }
 
     /// The revision's files; the inner error says why the hub cannot be reached.
     fn listing(&self, client: &Client) -> Result<Result<Listing, String>, HubError> {
-        let Self { name, asked, revision, .. } = self;
+        let Self { name, parts, revision, .. } = self;
         let revision = escaped(revision).replace('/', "%2F");
         let path =
-            format!("api/{}/{}/revision/{revision}?blobs=true", asked.kind(), name.repository);
+            format!("api/{}/{}/revision/{revision}?blobs=true", kind(*parts), name.repository);
         match client.text(&path) {
             Ok(text) => Listing::read(&name.to_string(), &text).map(Ok),
             Err(Failure::Unreachable(problem)) => Ok(Err(problem)),
@@ -232,7 +204,7 @@ impl Repository<'_> {
         let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
         let of_name = |problem| HubError::Files { name: name.clone(), problem };
         let names = self.wanted(&names).map_err(of_name)?;
-        let prefix = if matches!(self.asked, Asked::DataSet(_)) { "datasets/" } else { "" };
+        let prefix = if self.parts.is_none() { "datasets/" } else { "" };
         for file in files.iter().filter(|file| names.contains(&file.name)) {
             if folder.join(&file.name).is_file() {
                 continue;
@@ -244,18 +216,16 @@ impl Repository<'_> {
             download(client, &name, &address, file, &self.cached)?;
             self.cached.link(commit, path, checksum)?;
         }
-        if let Some(missing) = self.asked.missing(&folder, &names) {
+        if let Some(missing) = self.missing(&folder, &names) {
             let problem = format!("the repository has no {missing}, which is needed");
             return Err(HubError::Files { name, problem });
         }
         self.cached.set_commit(self.revision, commit)?;
-        Ok(Snapshot::of(commit.clone(), folder, &names))
+        Ok(snapshot(commit, folder, &names))
     }
 }
 
-impl Snapshot {
-    fn of(commit: String, folder: PathBuf, files: &[String]) -> Self {
-        let files = files.iter().map(|file| folder.join(file)).collect();
-        Self { commit, folder, files }
-    }
+fn snapshot(commit: &str, folder: PathBuf, files: &[String]) -> Snapshot {
+    let files = files.iter().map(|file| folder.join(file)).collect();
+    Snapshot { commit: commit.to_owned(), folder, files }
 }

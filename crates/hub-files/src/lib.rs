@@ -13,5 +13,5 @@ mod listing;
 mod model_parts;
 
 pub use error::HubError;
-pub use hub::{Hub, Snapshot};
+pub use hub::Hub;
 pub use model_parts::ModelParts;

@@ -99,11 +99,12 @@ impl ChatTemplate {
                     Ok(None) => return Ok(None),
                     Ok(Some(source)) => (config_path, source.to_owned()),
                     Err(problem) => {
+                        let problem = problem.to_owned();
                         return Err(ChatTemplateError::Template { path: config_path, problem });
                     }
                 }
             }
-            Err(source) => return Err(TokenizerError::Read { path: jinja_path, source }.into()),
+            Err(error) => return Err(TokenizerError::of(&jinja_path)(error).into()),
         };
         let mut environment = Environment::new();
         environment.set_debug(false);
@@ -184,7 +185,7 @@ impl ChatTemplate {
 }
 
 /// Returns the template of the `chat_template` field: a string, or the list item named `default`.
-fn template_of(field: &Value) -> Result<Option<&str>, String> {
+fn template_of(field: &Value) -> Result<Option<&str>, &'static str> {
     match field {
         Value::Null => Ok(None),
         Value::String(source) => Ok(Some(source)),
@@ -193,12 +194,9 @@ fn template_of(field: &Value) -> Result<Option<&str>, String> {
             .find(|entry| entry["name"] == "default")
             .and_then(|entry| entry["template"].as_str())
             .map(Some)
-            .ok_or_else(|| {
-                "chat_template is a list without a template named \"default\"".to_owned()
-            }),
+            .ok_or("chat_template is a list without a template named \"default\""),
         _ => {
-            Err("chat_template has the wrong type, expected a string or a list of {name, template}"
-                .to_owned())
+            Err("chat_template has the wrong type, expected a string or a list of {name, template}")
         }
     }
 }

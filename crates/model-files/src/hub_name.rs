@@ -1,7 +1,7 @@
 //! Names of models and data sets on the Hugging Face hub.
 
 use std::fmt::{self, Display, Formatter};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Common names of directories for models and runs, which are not taken for an owner's name on the hub.
 const FOLDERS: [&str; 8] =
@@ -10,15 +10,8 @@ const FOLDERS: [&str; 8] =
 /// Endings of files: a path that ends so names a file, not a repository.
 const FILE_ENDINGS: [&str; 7] = ["jsonl", "zst", "json", "csv", "parquet", "gguf", "toml"];
 
-/// A repository of the hub, a revision of it, and for data sets a part: `OWNER/NAME[@REVISION][:PART]`.
-///
-/// ```
-/// use model_files::hub_name::HubName;
-///
-/// let name = HubName::parse("openai/gsm8k@main:main/train").unwrap();
-/// assert_eq!(name.repository, "openai/gsm8k");
-/// assert_eq!((name.revision.as_str(), name.part.as_str()), ("main", "main/train"));
-/// ```
+/// A repository of the hub, a revision of it, and for data sets a part: `OWNER/NAME[@REVISION][:PART]`, as
+/// `openai/gsm8k@main:main/train`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HubName {
     /// `OWNER/NAME`.
@@ -27,6 +20,17 @@ pub struct HubName {
     pub revision: String,
     /// Part of a data set, such as `main/train`; empty is all of it.
     pub part: String,
+}
+
+/// Files of a name in the hub's cache, of one commit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Hash of the commit.
+    pub commit: String,
+    /// Directory of the commit; the directory of a model.
+    pub folder: PathBuf,
+    /// The files asked for, in order.
+    pub files: Vec<PathBuf>,
 }
 
 impl HubName {

@@ -22,6 +22,7 @@ pub mod lora;
 pub mod model_config;
 pub mod model_place;
 pub mod sampling;
+mod section;
 pub mod stop_strings;
 pub mod text_tokenizer;
 mod tokenizer_bounds;

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use messages::Problem;
 
 use crate::model_config::ExpertOptions;
+use crate::section;
 
 /// A projection of a block, under its name in a Hugging Face checkpoint.
 #[derive(
@@ -60,29 +61,23 @@ impl LoraTarget {
     }
 }
 
-/// `[lora]`: `W x + (alpha / rank) · B A x` in place of `W x`, where only `A` and `B` are trained.
-///
-/// There is no dropout: the policy that is trained is the one that sampled.
-///
-/// Source: Hu et al. 2021, *LoRA*, [arXiv:2106.09685](https://arxiv.org/abs/2106.09685).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct LoraSection {
-    /// Rank of the two narrow matrices trained beside each projection; the model itself stays as it
-    /// is. Checkpoints are PEFT adapters, which `llm-trainer merge` adds to the model. A reference
-    /// policy costs no second copy; there is no dropout.
-    #[schemars(range(min = 1, max = 65_536))]
-    pub rank: usize,
-    /// Scale of the product, which is multiplied by `alpha / rank`.
-    #[schemars(extend("exclusiveMinimum" = 0))]
-    pub alpha: f64,
-    /// Projections that have an adapter.
-    pub targets: Vec<LoraTarget>,
-}
-
-impl Default for LoraSection {
-    fn default() -> Self {
-        Self { rank: 32, alpha: 32.0, targets: LoraTarget::ALL.to_vec() }
+section! {
+    /// `[lora]`: `W x + (alpha / rank) · B A x` in place of `W x`, where only `A` and `B` are trained.
+    ///
+    /// There is no dropout: the policy that is trained is the one that sampled.
+    ///
+    /// Source: Hu et al. 2021, *LoRA*, [arXiv:2106.09685](https://arxiv.org/abs/2106.09685).
+    pub struct LoraSection {
+        /// Rank of the two narrow matrices trained beside each projection; the model itself stays as it
+        /// is. Checkpoints are PEFT adapters, which `llm-trainer merge` adds to the model. A reference
+        /// policy costs no second copy; there is no dropout.
+        #[schemars(range(min = 1, max = 65_536))]
+        pub rank: usize = 32,
+        /// Scale of the product, which is multiplied by `alpha / rank`.
+        #[schemars(extend("exclusiveMinimum" = 0))]
+        pub alpha: f64 = 32.0,
+        /// Projections that have an adapter.
+        pub targets: Vec<LoraTarget> = LoraTarget::ALL.to_vec(),
     }
 }
 

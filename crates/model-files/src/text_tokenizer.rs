@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 use tokenizers::Tokenizer;
-use whole_file::{LONGEST_TEXT_BYTES, read_at_most};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_at_most};
 
 use crate::library_panic::caught;
 use crate::tokenizer_bounds::{
@@ -20,13 +20,8 @@ const LONGEST_TOKENIZER_BYTES: u64 = 128 << 20;
 #[non_exhaustive]
 pub enum TokenizerError {
     /// The file is absent or cannot be read.
-    #[error("{}: cannot read: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Read(FileError),
     /// The file is no valid tokenizer.
     #[error("{}: {problem}", path.display())]
     Malformed {
@@ -64,6 +59,14 @@ pub enum TokenizerError {
     },
 }
 
+impl TokenizerError {
+    /// Wraps the system's error of a file that cannot be read.
+    pub(crate) fn of(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let read = FileError::of(path, "read");
+        move |error| Self::Read(read(error))
+    }
+}
+
 /// A loaded `tokenizer.json`.
 #[derive(Debug, Clone)]
 pub struct TextTokenizer {
@@ -81,8 +84,8 @@ impl TextTokenizer {
     /// [`TokenizerError::Read`] or [`TokenizerError::Malformed`], naming the file.
     pub fn load(dir: &Path) -> Result<Self, TokenizerError> {
         let path = dir.join("tokenizer.json");
-        let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES)
-            .map_err(|source| TokenizerError::Read { path: path.clone(), source })?;
+        let bytes = read_at_most(&path, LONGEST_TOKENIZER_BYTES);
+        let bytes = bytes.map_err(TokenizerError::of(&path))?;
         let malformed = |problem: String| TokenizerError::Malformed { path: path.clone(), problem };
         let (mut tokenizer, growth) = parse(&bytes).map_err(malformed)?;
         // A file may hold the padding and truncation of the run that saved it; here every token counts.
@@ -277,15 +280,12 @@ pub(crate) fn read_json(path: &Path) -> Result<Option<serde_json::Value>, Tokeni
     let bytes = match read_at_most(path, LONGEST_TEXT_BYTES) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(TokenizerError::Read { path: path.to_path_buf(), source }),
+        Err(error) => return Err(TokenizerError::of(path)(error)),
     };
-    match serde_json::from_slice(&bytes) {
-        Ok(json) => Ok(Some(json)),
-        Err(error) => Err(TokenizerError::Malformed {
-            path: path.to_path_buf(),
-            problem: format!("not JSON: {error}"),
-        }),
-    }
+    serde_json::from_slice(&bytes).map(Some).map_err(|error| TokenizerError::Malformed {
+        path: path.to_path_buf(),
+        problem: format!("not JSON: {error}"),
+    })
 }
 
 /// Returns the text of a special token, which is a string or an object with `content`.

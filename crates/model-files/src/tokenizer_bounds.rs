@@ -150,27 +150,17 @@ mod tests {
 
     #[test]
     fn each_part_is_bounded() {
-        let bytes = r#"{"type": "ByteLevel"}"#;
-        let list = |count: usize| vec![bytes; count].join(", ");
-        let both = format!(
-            r#"{{"pre_tokenizer": {{"type": "Sequence", "pretokenizers": [{}]}}, "decoder": {bytes}}}"#,
-            list(2)
-        );
-        assert_eq!(growth(&both), Growth { encoded: 9, decoded: 3 });
+        let both = r#"{"pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "ByteLevel"},
+            {"type": "ByteLevel"}]}, "decoder": {"type": "ByteLevel"}}"#;
+        assert_eq!(growth(both), Growth { encoded: 9, decoded: 3 });
         for (part, lists, name) in [
             ("normalizer", "normalizers", "normaliser"),
             ("pre_tokenizer", "pretokenizers", "pre-tokenizer"),
             ("decoder", "decoders", "decoder"),
         ] {
-            let json = |steps: &str| {
-                format!(r#"{{"{part}": {{"type": "Sequence", "{lists}": [{steps}]}}}}"#)
-            };
-            let error = Growth::of(json(&list(8)).as_bytes()).unwrap_err();
-            let expected =
-                format!("its {name} may make a text 6561 times as long, expected at most 4096");
-            assert_eq!(error, expected);
             let fuses = vec![r#"{"type": "Fuse"}"#; 64].join(", ");
-            let error = Growth::of(json(&fuses).as_bytes()).unwrap_err();
+            let json = format!(r#"{{"{part}": {{"type": "Sequence", "{lists}": [{fuses}]}}}}"#);
+            let error = Growth::of(json.as_bytes()).unwrap_err();
             assert_eq!(error, format!("its {name} has 65 steps, expected at most 64"));
         }
         assert_eq!(
@@ -179,9 +169,5 @@ mod tests {
         );
         let error = Growth::of(br#"{"model": {"dropout": 0.1}}"#).unwrap_err();
         assert_eq!(error, "its model.dropout is 0.1, expected none: it encodes at random");
-        let added =
-            format!(r#"{{"added_tokens": [{{"content": "{}"}}]}}"#, "x".repeat((1 << 20) + 1));
-        let error = Growth::of(added.as_bytes()).unwrap_err();
-        assert_eq!(error, "its added tokens have 1048577 bytes, expected at most 1048576");
     }
 }

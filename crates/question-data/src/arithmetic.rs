@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use counter_rng::{Purpose, hash, step_rng};
 use messages::Problem;
+use model_files::section;
 use rand::Rng;
 use rand::seq::IndexedRandom;
 use schemars::JsonSchema;
@@ -59,39 +60,25 @@ pub enum Split {
     HeldOut,
 }
 
-/// A family of arithmetic questions.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct ArithmeticTask {
-    /// Operations of made-up questions: `"add"`, `"subtract"`, `"multiply"`. One listed twice is asked twice as often.
-    pub operations: Vec<Operation>,
-    /// Fewest and most digits of an operand, 1 to 9.
-    pub digits: (u32, u32),
-    /// Largest operand.
-    pub largest: u64,
-    /// Ask a short story instead of `47+38=`.
-    pub word_problems: bool,
-    /// Ask for the operation instead of the value: `20?3=17: `, with operands to which no other listed operation gives this value.
-    /// The answer is the operation's place among the different ones of `operations`, from 1.
-    pub ask_operation: bool,
-    /// Number of questions, 1 to 1,000,000.
-    pub count: usize,
-    /// Seed of the questions, independent of the run's seed. Questions of `train` and `evaluation`
-    /// never coincide, whatever the seeds.
-    pub seed: u64,
-}
-
-impl Default for ArithmeticTask {
-    fn default() -> Self {
-        Self {
-            operations: vec![Operation::Add, Operation::Subtract],
-            digits: (1, 2),
-            largest: 999_999_999,
-            word_problems: false,
-            ask_operation: false,
-            count: 2048,
-            seed: 0,
-        }
+section! {
+    /// A family of arithmetic questions.
+    pub struct ArithmeticTask {
+        /// Operations of made-up questions: `"add"`, `"subtract"`, `"multiply"`. One listed twice is asked twice as often.
+        pub operations: Vec<Operation> = vec![Operation::Add, Operation::Subtract],
+        /// Fewest and most digits of an operand, 1 to 9.
+        pub digits: (u32, u32) = (1, 2),
+        /// Largest operand.
+        pub largest: u64 = 999_999_999,
+        /// Ask a short story instead of `47+38=`.
+        pub word_problems: bool = false,
+        /// Ask for the operation instead of the value: `20?3=17: `, with operands to which no other listed operation gives this value.
+        /// The answer is the operation's place among the different ones of `operations`, from 1.
+        pub ask_operation: bool = false,
+        /// Number of questions, 1 to 1,000,000.
+        pub count: usize = 2048,
+        /// Seed of the questions, independent of the run's seed. Questions of `train` and `evaluation`
+        /// never coincide, whatever the seeds.
+        pub seed: u64 = 0,
     }
 }
 

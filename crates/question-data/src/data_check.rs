@@ -2,7 +2,7 @@
 //!
 //! | finding | rule |
 //! |---|---|
-//! | unusable rows, unreadable answers | as at load time, each by the kind of its source: [`read_rows`] |
+//! | unusable rows, unreadable answers | as at load time, each by the kind of its source |
 //! | exact duplicates | the same text |
 //! | same question | [`symbols_key`] is the same; conflicting where the verifier holds two answers apart |
 //! | signs apart | [`letters_key`] is the same, [`symbols_key`] is not: mostly different questions, worth a look |
@@ -21,7 +21,7 @@ mod scripts;
 mod table;
 
 pub use answers::AnswerKinds;
-pub use lengths::{LengthError, LengthUnit, Lengths};
+pub use lengths::{LengthError, Lengths};
 pub use overlap::{Overlap, OverlapPair};
 pub use phrases::{Phrase, PhrasePlace};
 pub use repeats::{Conflict, Repeats};
@@ -30,7 +30,9 @@ pub use scripts::{Script, ScriptRows};
 
 use placed::Placed;
 
-use crate::dataset::{Question, QuestionFile, ReadRow, ReadRows, RowPlace, RowProblem, read_rows};
+use model_files::text_tokenizer::TextTokenizer;
+
+use crate::dataset::{QuestionFile, ReadRow, RowProblem, read_rows};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
@@ -38,8 +40,8 @@ use crate::question_key::{letters_key, symbols_key};
 /// Options of a check.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CheckOptions<'a> {
-    /// Unit of a question's length.
-    pub unit: LengthUnit<'a>,
+    /// Tokenizer whose tokens of the bare question, without chat template, are the unit of its length; Unicode characters without.
+    pub tokenizer: Option<&'a TextTokenizer>,
     /// Longest question, in that unit; 0 is no limit.
     pub max_length: usize,
     /// Questions that must not be trained on.
@@ -61,7 +63,7 @@ pub fn check_data(
 ) -> Result<DataReport, LengthError> {
     let mathematics = RewardKinds::default();
     let kinds = options.kinds.unwrap_or(&mathematics);
-    let ReadRows { layout, rows } = read_rows(file, kinds)?;
+    let (layout, rows) = read_rows(file, kinds)?;
     let questions = placed(&rows);
     let overlap = match options.against {
         Some(against) => Some(overlap::overlap(&questions, against, kinds)?),
@@ -82,7 +84,7 @@ pub fn check_data(
         unusable: findings(|problem| !is_answer(problem)),
         unreadable_answers: findings(is_answer),
         repeated_ids: repeated_ids(&questions),
-        lengths: lengths::lengths(texts, options.unit, options.max_length)?,
+        lengths: lengths::lengths(texts, options.tokenizer, options.max_length)?,
         answers: answers::answer_kinds(&questions),
         exact_duplicates,
         same_question,
@@ -96,18 +98,16 @@ pub fn check_data(
 }
 
 fn placed<'a>(rows: &'a [ReadRow]) -> Vec<Placed<'a>> {
-    let good = rows.iter().filter_map(|row| Some((row.place, row.question.as_ref().ok()?)));
-    let placed = |(place, question): (RowPlace, &'a Question)| Placed {
-        row: place.number(),
-        question,
-        text: question.text(),
+    let placed = |(place, question): &'a ReadRow| {
+        let question = question.as_ref().ok()?;
+        Some(Placed { row: place.number(), question, text: question.text() })
     };
-    good.map(placed).collect()
+    rows.iter().filter_map(placed).collect()
 }
 
-fn finding(row: &ReadRow, wanted: fn(&RowProblem) -> bool) -> Option<RowFinding> {
-    let problem = row.question.as_ref().err().filter(|problem| wanted(problem))?;
-    Some(RowFinding { row: row.place.number(), problem: problem.to_string() })
+fn finding((place, question): &ReadRow, wanted: fn(&RowProblem) -> bool) -> Option<RowFinding> {
+    let problem = question.as_ref().err().filter(|problem| wanted(problem))?;
+    Some(RowFinding { row: place.number(), problem: problem.to_string() })
 }
 
 /// Returns true if a text has a broken escape, or U+FFFD.

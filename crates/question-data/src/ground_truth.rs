@@ -110,9 +110,8 @@ impl RewardKinds {
 /// A known answer, parsed, or several accepted ones.
 #[derive(Debug, Clone)]
 pub struct GroundTruth {
-    kind: Kind,
-    /// Other answers that are accepted, too.
-    others: Vec<Kind>,
+    /// The accepted answers, at least one, all of one kind.
+    accepted: Vec<Kind>,
     options: Options,
 }
 
@@ -131,13 +130,11 @@ impl RewardKind {
     ///
     /// An answer that does not fit this kind: no response could be right.
     pub fn read(self, answer: &str, options: &Options) -> Result<GroundTruth, ParseError> {
-        let accepted = if self == Self::Code { None } else { accepted(answer) };
-        let answers = accepted.unwrap_or_else(|| vec![answer.to_owned()]);
-        let kinds: Result<Vec<Kind>, ParseError> =
-            answers.iter().map(|answer| self.read_one(answer, options)).collect();
-        let mut kinds = kinds?.into_iter();
-        let kind = kinds.next().ok_or(ParseError::Empty)?;
-        Ok(GroundTruth { kind, others: kinds.collect(), options: options.clone() })
+        let answers = if self == Self::Code { None } else { accepted(answer) };
+        let answers = answers.unwrap_or_else(|| vec![answer.to_owned()]);
+        let accepted = answers.iter().map(|answer| self.read_one(answer, options));
+        let accepted = accepted.collect::<Result<Vec<Kind>, ParseError>>()?;
+        Ok(GroundTruth { accepted, options: options.clone() })
     }
 
     fn read_one(self, answer: &str, options: &Options) -> Result<Kind, ParseError> {
@@ -172,7 +169,7 @@ impl RewardKind {
     /// The problem of the answer.
     pub fn check(self, answer: &str) -> Result<(), ParseError> {
         let truth = self.read(answer, &Options::default())?;
-        truth.kinds().try_for_each(|kind| match kind {
+        truth.accepted.iter().try_for_each(|kind| match kind {
             Kind::Math(gold) => check_readable(gold),
             Kind::Choice(_) | Kind::Text { .. } | Kind::Code { .. } => Ok(()),
         })
@@ -187,8 +184,7 @@ impl GroundTruth {
             Kind::Math(gold) => Kind::Math(gold.asked(question)),
             other => other,
         };
-        let others = self.others.into_iter().map(asked).collect();
-        Self { kind: asked(self.kind), others, options: self.options }
+        Self { accepted: self.accepted.into_iter().map(asked).collect(), ..self }
     }
 
     /// Compares a response with this answer.
@@ -196,13 +192,13 @@ impl GroundTruth {
     /// The response's answer is found as for mathematics: in a box, after "answer is" and so on, as the options say.
     /// Programs are not run: [`GroundTruth::judge`] runs them.
     pub fn verify(&self, response: &str) -> Verdict {
-        if let Kind::Math(_) = &self.kind {
+        if let Kind::Math(_) = self.first() {
             return self.first_right(|kind| match kind {
                 Kind::Math(gold) => gold.verify(response),
                 other => other.verify_answer(response),
             });
         }
-        if let Kind::Code { .. } = &self.kind {
+        if let Kind::Code { .. } = self.first() {
             let why = ParseError::Undefined { what: "a program that is not run".to_owned() };
             return Verdict::Unparsed { which: Side::GroundTruth, why };
         }
@@ -214,7 +210,7 @@ impl GroundTruth {
 
     /// Returns the answer that [`GroundTruth::verify`] finds in a response, as written.
     pub fn answer_in(&self, response: &str) -> Option<String> {
-        let extraction = match &self.kind {
+        let extraction = match self.first() {
             Kind::Math(gold) => gold.extract(response),
             Kind::Choice(_) | Kind::Text { .. } => extract(response, &self.options),
             Kind::Code { .. } => return program_of(response).map(str::to_owned),
@@ -227,7 +223,7 @@ impl GroundTruth {
     /// It is the normal form of `reward-math`, the letter of a choice, or the normalised text. An answer that cannot be
     /// read is returned as it is, up to white space or case.
     pub fn normal_form(&self, answer: &str) -> String {
-        match &self.kind {
+        match self.first() {
             Kind::Math(_) => normal_form(answer, &self.options)
                 .unwrap_or_else(|_| Normalisation::Whitespace.apply(answer)),
             Kind::Choice(_) => {
@@ -248,7 +244,7 @@ impl GroundTruth {
         response: &str,
         sandbox: Option<&Sandbox>,
     ) -> Result<Verdict, SandboxError> {
-        match (&self.kind, sandbox) {
+        match (self.first(), sandbox) {
             (Kind::Code { tests, .. }, Some(sandbox)) => sandbox.judge(tests, response),
             _ => Ok(self.verify(response)),
         }
@@ -259,17 +255,17 @@ impl GroundTruth {
         self.first_right(|kind| kind.verify_answer(answer))
     }
 
-    fn kinds(&self) -> impl Iterator<Item = &Kind> {
-        std::iter::once(&self.kind).chain(&self.others)
+    fn first(&self) -> &Kind {
+        &self.accepted[0]
     }
 
     /// Returns the first verdict that is right, else that on the first accepted answer.
     fn first_right(&self, verdict: impl Fn(&Kind) -> Verdict) -> Verdict {
-        let first = verdict(&self.kind);
+        let first = verdict(self.first());
         if first.is_right() {
             return first;
         }
-        self.others.iter().map(verdict).find(Verdict::is_right).unwrap_or(first)
+        self.accepted[1..].iter().map(verdict).find(Verdict::is_right).unwrap_or(first)
     }
 }
 
@@ -414,16 +410,5 @@ mod tests {
         let asked = read(RewardKind::Math, r#"["1/3", "0.5"]"#).asked("Find $2^{-2} + 2^{-2}$.");
         assert!(asked.verify("\\boxed{1/2}").is_right());
         assert!(!asked.verify("\\boxed{2^{-2} + 2^{-2}}").is_right());
-    }
-
-    #[test]
-    fn each_source_has_its_kind() {
-        let by_source = [("letters".to_owned(), RewardKind::MultipleChoice)].into();
-        let kinds = RewardKinds { otherwise: RewardKind::Math, by_source };
-        assert_eq!(kinds.of("letters"), RewardKind::MultipleChoice);
-        assert_eq!(kinds.of("gsm8k"), RewardKind::Math);
-        let answer = "\\boxed{1/2}";
-        assert!(read(kinds.of("gsm8k"), "0.5").verify(answer).is_right());
-        assert!(!read(exact(Normalisation::Words), "0.5").verify(answer).is_right());
     }
 }

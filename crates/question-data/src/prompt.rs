@@ -1,6 +1,7 @@
 //! Conversion of a question to the token ids of its prompt.
 
 use model_files::chat_template::{ChatTemplate, ChatTemplateError, Message};
+use model_files::section;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,21 +9,16 @@ use thiserror::Error;
 
 use crate::dataset::Question;
 
-/// Form of a prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PromptFormat {
-    /// System message, which needs `chat = true`; empty for none.
-    pub system: String,
-    /// Text of the question; `{problem}` is the problem.
-    pub template: String,
-    /// Pass the text as a user's turn to the chat template; otherwise it is the prompt itself.
-    pub chat: bool,
-}
-
-impl Default for PromptFormat {
-    fn default() -> Self {
-        Self { system: String::new(), template: "{problem}".to_owned(), chat: true }
+section! {
+    /// Form of a prompt.
+    #[derive(Eq)]
+    pub struct PromptFormat {
+        /// System message, which needs `chat = true`; empty for none.
+        pub system: String = String::new(),
+        /// Text of the question; `{problem}` is the problem.
+        pub template: String = "{problem}".to_owned(),
+        /// Pass the text as a user's turn to the chat template; otherwise it is the prompt itself.
+        pub chat: bool = true,
     }
 }
 

@@ -48,10 +48,4 @@ mod tests {
         assert_eq!(letters_key(one), letters_key(other));
         assert_eq!(letters_key("设 Ä−1"), "设ä1");
     }
-
-    #[test]
-    fn equal_keys_are_grouped_in_order_of_the_first() {
-        assert_eq!(equal_keys(&["b", "a", "c", "a", "b", "a"]), [vec![0, 4], vec![1, 3, 5]]);
-        assert!(equal_keys(&["b", "a"]).is_empty());
-    }
 }

@@ -3,11 +3,11 @@
 //! A pure state machine. The trainer asks for the next action, samples, and adds the groups:
 //!
 //! ```text
-//! begin_step → next = Ask(n) → add(n groups) → next = Ask(m) → add(m groups) → next = Done → finish_step
+//! begin_step → next = n → add(n groups) → next = m → add(m groups) → next = None → finish_step
 //! ```
 //!
 //! ```
-//! use training_run::dynamic_sampling::{Demand, DynamicSampling, GroupSampler, NextBatch, SampledGroup};
+//! use training_run::dynamic_sampling::{Demand, DynamicSampling, GroupSampler, SampledGroup};
 //!
 //! let settings = DynamicSampling { enabled: true, ..DynamicSampling::default() };
 //! let demand = Demand { settings, groups: 2, group_size: 2, staleness: 0 };
@@ -15,7 +15,7 @@
 //! let mut policy = [0, 1, 2, 1].into_iter();
 //! let mut sampler = GroupSampler::default();
 //! sampler.begin_step(1, &demand);
-//! while let NextBatch::Ask(prompts) = sampler.next(&demand) {
+//! while let Some(prompts) = sampler.next(&demand) {
 //!     let group = |right| {
 //!         let rewards = (0..2).map(|response| f64::from(u8::from(response < right))).collect();
 //!         SampledGroup { rewards, right, sampled_at: 1, responses: () }
@@ -48,7 +48,7 @@ use keep_rate::{KeepRate, at_least};
 pub use statistics::SamplingStatistics;
 
 use crate::config::Problems;
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[dynamic_sampling]`: filter of groups, and sampling of further ones.
@@ -117,15 +117,6 @@ pub struct SampledGroup<T> {
     pub sampled_at: u64,
     /// The responses, or what the trainer keeps of them.
     pub responses: T,
-}
-
-/// Next action of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NextBatch {
-    /// Sample a group for each of so many new prompts, and add them.
-    Ask(usize),
-    /// Finish the step: it has all groups that it can get.
-    Done,
 }
 
 /// Error that stops a step.
@@ -234,24 +225,20 @@ impl<T> GroupSampler<T> {
         };
     }
 
-    /// Returns the next action in this step.
-    pub fn next(&self, demand: &Demand) -> NextBatch {
-        let missing = demand.groups.saturating_sub(self.waiting.len());
-        let batches = self.statistics.batches;
-        let most = if demand.settings.enabled { demand.settings.max_batches } else { 1 };
-        if missing == 0 || batches >= most {
-            return NextBatch::Done;
+    /// Number of new prompts to sample a group for next, and to add; `None` if the step has all groups that it can get.
+    pub fn next(&self, demand: &Demand) -> Option<usize> {
+        let Demand { settings, groups, .. } = demand;
+        let missing = groups.saturating_sub(self.waiting.len());
+        let most_batches = if settings.enabled { settings.max_batches } else { 1 };
+        if missing == 0 || self.statistics.batches >= most_batches {
+            return None;
         }
-        let least = at_least(missing, missing as f64 * demand.settings.oversampling);
-        if !demand.settings.enabled {
-            return NextBatch::Ask(least);
+        let least = at_least(missing, missing as f64 * settings.oversampling);
+        if !settings.enabled {
+            return Some(least);
         }
-        let most = demand.settings.most_prompts_asked(demand.groups);
-        let left = most.saturating_sub(self.statistics.asked);
-        match least.max(self.rate.prompts_for(missing)).min(left) {
-            0 => NextBatch::Done,
-            count => NextBatch::Ask(count),
-        }
+        let left = settings.most_prompts_asked(*groups).saturating_sub(self.statistics.asked);
+        Some(least.max(self.rate.prompts_for(missing)).min(left)).filter(|&count| count > 0)
     }
 
     /// Number of prompts to ask ahead of a step, by what waits for it; `distance` is 1 for the next step.

@@ -23,5 +23,4 @@ pub mod run_directory;
 pub mod run_file;
 pub mod saved_rollouts;
 pub mod schedule;
-mod section;
 pub mod token_record;

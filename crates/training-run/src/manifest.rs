@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Component, Path};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use whole_file::FileError;
@@ -15,8 +15,8 @@ use whole_file::{LONGEST_TEXT_BYTES, open_regular, read_at_most};
 
 use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
 
-/// Name of the manifest within [`TRAINER_FOLDER`].
-pub const MANIFEST_FILE: &str = "manifest.json";
+/// Name of the manifest, in [`TRAINER_FOLDER`].
+const MANIFEST: &str = "trainer/manifest.json";
 
 /// Field of [`STATE_FILE`] that records that a manifest was written.
 pub const HAS_MANIFEST: &str = "has_manifest";
@@ -106,8 +106,8 @@ impl Manifest {
     pub fn complete(mut self, folder: &Path) -> Result<Self, FileError> {
         let mut names = Vec::new();
         list(folder, "", &mut names).map_err(FileError::of(folder, "list the files of"))?;
-        names.retain(|name| !self.files.contains_key(name) && *name != own_name());
-        let sums = in_parallel(&names, |name| FileSum::of(&folder.join(name)));
+        names.retain(|name| !self.files.contains_key(name) && name != MANIFEST);
+        let sums: Vec<_> = names.par_iter().map(|name| FileSum::of(&folder.join(name))).collect();
         for (name, sum) in names.into_iter().zip(sums) {
             let sum = sum.map_err(FileError::of(&folder.join(&name), "read back"))?;
             self.files.insert(name, sum);
@@ -127,7 +127,7 @@ impl Manifest {
     pub fn write(&self, folder: &Path) -> Result<(), FileError> {
         let mut text = serde_json::to_vec_pretty(self).expect("names and numbers are valid JSON");
         text.push(b'\n');
-        let path = folder.join(own_name());
+        let path = folder.join(MANIFEST);
         fs::write(&path, text).map_err(FileError::of(&path, "write"))
     }
 
@@ -145,8 +145,9 @@ impl Manifest {
             };
             fault.map(|fault| format!("{name} {fault}"))
         };
-        let faults = in_parallel(&share, fault).into_iter().flatten();
-        faults.chain(unnamed).collect()
+        let mut faults: Vec<String> = share.par_iter().filter_map(fault).collect();
+        faults.extend(unnamed);
+        faults
     }
 
     /// Names the files that a run reads back, weights and the trainer's own, for which there is no checksum.
@@ -161,39 +162,35 @@ impl Manifest {
         names.sort();
         let unnamed = names
             .into_iter()
-            .filter(|name| is_read(name) && *name != own_name() && !self.files.contains_key(name));
-        unnamed.map(|name| format!("{name} has no checksum in {}", own_name())).collect()
+            .filter(|name| is_read(name) && name != MANIFEST && !self.files.contains_key(name));
+        unnamed.map(|name| format!("{name} has no checksum in {MANIFEST}")).collect()
     }
 }
 
 /// Compares the files of the checkpoint `folder` with its manifest. `count` processes share the work, and this is number `index`:
 /// together they read each file once.
-pub fn check(folder: &Path, (index, count): (usize, usize)) -> Checked {
-    let state = Path::new(TRAINER_FOLDER).join(STATE_FILE);
-    let damaged = |name: &str, fault: String| Checked::Damaged(vec![format!("{name} {fault}")]);
-    let read = |name: &Path| read_at_most(&folder.join(name), LONGEST_TEXT_BYTES);
-    let text = match read(Path::new(&own_name())) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            // The checkpoint is of an earlier version, or lacks a file.
-            return match read(&state) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    damaged(&state.display().to_string(), "is missing".to_owned())
-                }
-                Err(error) => damaged(&state.display().to_string(), error.to_string()),
-                Ok(state) if has_manifest(&state) => damaged(&own_name(), "is missing".to_owned()),
-                Ok(_) => Checked::Unknown,
-            };
-        }
-        Err(error) => return damaged(&own_name(), error.to_string()),
+pub fn check(folder: &Path, share: (usize, usize)) -> Checked {
+    let checked = compare(folder, share);
+    checked.unwrap_or_else(|damage| Checked::Damaged(vec![damage]))
+}
+
+/// Does what [`check`] does; a damage to the manifest or the state is an error.
+fn compare(folder: &Path, share: (usize, usize)) -> Result<Checked, String> {
+    let read = |name: &str| match read_at_most(&folder.join(name), LONGEST_TEXT_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(|error| format!("{name} {error}")),
     };
-    match serde_json::from_slice::<Manifest>(&text) {
-        Err(error) => damaged(&own_name(), format!("is no manifest: {error}")),
-        Ok(manifest) => match manifest.damage(folder, (index, count)) {
-            damage if damage.is_empty() => Checked::Whole,
-            damage => Checked::Damaged(damage),
-        },
-    }
+    let Some(text) = read(MANIFEST)? else {
+        // The checkpoint is of an earlier version, or lacks a file.
+        let state = format!("{TRAINER_FOLDER}/{STATE_FILE}");
+        let state = read(&state)?.ok_or_else(|| format!("{state} is missing"))?;
+        let is_lost = has_manifest(&state);
+        return if is_lost { Err(format!("{MANIFEST} is missing")) } else { Ok(Checked::Unknown) };
+    };
+    let manifest: Manifest = serde_json::from_slice(&text)
+        .map_err(|error| format!("{MANIFEST} is no manifest: {error}"))?;
+    let damage = manifest.damage(folder, share);
+    Ok(if damage.is_empty() { Checked::Whole } else { Checked::Damaged(damage) })
 }
 
 impl Checked {
@@ -207,7 +204,7 @@ impl Checked {
             }
         }
         if unknown > 0 && known > 0 {
-            damage.push(format!("{} is not seen by {unknown} of the processes", own_name()));
+            damage.push(format!("{MANIFEST} is not seen by {unknown} of the processes"));
         }
         damage.sort();
         damage.dedup();
@@ -217,10 +214,6 @@ impl Checked {
             (true, _) => Self::Whole,
         }
     }
-}
-
-fn own_name() -> String {
-    format!("{TRAINER_FOLDER}/{MANIFEST_FILE}")
 }
 
 fn has_manifest(state: &[u8]) -> bool {
@@ -240,28 +233,6 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
         }
     }
     Ok(())
-}
-
-/// Applies `work` to each item in several threads; returns the results in the items' order.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let next = AtomicUsize::new(0);
-    let take = || {
-        let mut done = Vec::new();
-        loop {
-            let index = next.fetch_add(1, Ordering::Relaxed);
-            match items.get(index) {
-                Some(item) => done.push((index, work(item))),
-                None => return done,
-            }
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(items.len());
-    let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(take)).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("no work panics")).collect()
-    });
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
@@ -296,19 +267,6 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_checkpoint_is_known_as_such_and_one_flipped_bit_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        checkpoint(folder.path());
-        assert_eq!(check(folder.path(), (0, 1)), Checked::Whole);
-        let model = folder.path().join("model.safetensors");
-        let mut bytes = fs::read(&model).unwrap();
-        bytes[1500] ^= 1;
-        fs::write(&model, bytes).unwrap();
-        let [line] = &damage(folder.path())[..] else { panic!("one file") };
-        assert!(line.starts_with("model.safetensors has a SHA-256 of "), "{line}");
-    }
-
-    #[test]
     fn cut_missing_and_foreign_files_are_named() {
         let folder = tempfile::tempdir().unwrap();
         checkpoint(folder.path());
@@ -332,9 +290,9 @@ mod tests {
                 "trainer/state.json has no checksum in trainer/manifest.json"
             ]
         );
-        fs::write(folder.path().join(own_name()), b"{\"files\": ").unwrap();
+        fs::write(folder.path().join(MANIFEST), b"{\"files\": ").unwrap();
         assert!(damage(folder.path())[0].starts_with("trainer/manifest.json is no manifest: EOF"));
-        fs::remove_file(folder.path().join(own_name())).unwrap();
+        fs::remove_file(folder.path().join(MANIFEST)).unwrap();
         assert_eq!(damage(folder.path()), ["trainer/manifest.json is missing"]);
         fs::remove_file(folder.path().join("trainer/state.json")).unwrap();
         assert_eq!(damage(folder.path()), ["trainer/state.json is missing"]);

@@ -75,11 +75,4 @@ mod tests {
             }
         }
     }
-
-    #[test]
-    fn a_sequence_longer_than_the_budget_stands_alone() {
-        let parts = pack(&[100, 3, 3], 10);
-        assert_eq!(parts[0], MicroBatch { rows: vec![0], tokens: 100 });
-        assert_eq!(parts[1], MicroBatch { rows: vec![1, 2], tokens: 6 });
-    }
 }

@@ -22,8 +22,8 @@ use whole_file::{
     read_text_at_most, write_atomically,
 };
 
-use crate::config::Commits;
-use crate::retention::{Retention, ScoredCheckpoint};
+use crate::config::{CheckpointSection, Commits};
+use crate::retention::surplus;
 use crate::run_file::{RunFileError, entries, if_there};
 
 /// Folder of the trainer's own files within a checkpoint.
@@ -132,16 +132,6 @@ impl RunDirectory {
         self.root.join("config.toml")
     }
 
-    /// Path of the configuration with every default filled in.
-    pub fn resolved(&self) -> PathBuf {
-        self.root.join("resolved.json")
-    }
-
-    /// Path of the record of commit, versions and device.
-    pub fn environment(&self) -> PathBuf {
-        self.root.join("environment.json")
-    }
-
     /// Path of the metrics, one JSON object per step.
     pub fn metrics(&self) -> PathBuf {
         self.root.join("metrics.jsonl")
@@ -210,10 +200,13 @@ impl RunDirectory {
         resolved: &impl Serialize,
         environment: &impl Serialize,
     ) -> Result<(), RunFileError> {
-        write_atomically(&self.config(), config_text.as_bytes())?;
-        write_atomically(&self.resolved(), &pretty_json(resolved))?;
-        write_atomically(&self.environment(), &pretty_json(environment))?;
-        Ok(())
+        self.write_configuration(config_text, resolved)?;
+        Ok(write_atomically(&self.root.join("environment.json"), &pretty_json(environment))?)
+    }
+
+    fn write_configuration(&self, text: &str, resolved: &impl Serialize) -> Result<(), FileError> {
+        write_atomically(&self.config(), text.as_bytes())?;
+        write_atomically(&self.root.join("resolved.json"), &pretty_json(resolved))
     }
 
     /// Writes the commits, if there are any.
@@ -251,7 +244,7 @@ impl RunDirectory {
         Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
     }
 
-    /// Gives the checkpoint its name, points `latest` at it, then removes all that `retention` does not keep; `score` maps
+    /// Gives the checkpoint its name, points `latest` at it, then removes all that `rules` do not keep; `score` maps
     /// a step to its score.
     ///
     /// # Errors
@@ -261,18 +254,15 @@ impl RunDirectory {
         &self,
         step: u64,
         folder: DirectoryInProgress,
-        retention: Retention,
+        rules: &CheckpointSection,
         score: impl Fn(u64) -> Option<f64>,
     ) -> Result<(), RunFileError> {
         folder.commit()?;
         self.point_latest_at(step)?;
         let mut others = self.list_checkpoints()?;
         others.retain(|checkpoint| checkpoint.step <= step);
-        let listing: Vec<ScoredCheckpoint> = others
-            .iter()
-            .map(|&Checkpoint { step, .. }| ScoredCheckpoint { step, score: score(step) })
-            .collect();
-        for step in retention.surplus(&listing) {
+        let scored: Vec<_> = others.iter().map(|other| (other.step, score(other.step))).collect();
+        for step in surplus(rules, &scored) {
             let path = self.checkpoint(step);
             fs::remove_dir_all(&path).map_err(FileError::of(&path, "remove the old checkpoint"))?;
         }

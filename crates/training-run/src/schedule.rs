@@ -63,28 +63,20 @@ mod tests {
         (0..total_steps).map(|step| schedule.factor(step)).collect()
     }
 
-    fn assert_close(actual: &[f64], expected: &[f64]) {
-        assert_eq!(actual.len(), expected.len());
-        for (factor, expected) in actual.iter().zip(expected) {
-            assert!((factor - expected).abs() < 1e-15, "{factor} for {expected}");
-        }
-    }
-
     #[test]
-    fn warm_up_rises_in_equal_steps_to_the_peak() {
-        assert_close(&factors(Decay::Constant, 3, 5), &[0.25, 0.5, 0.75, 1.0, 1.0]);
-    }
-
-    #[test]
-    fn linear_decay_would_reach_zero_just_after_the_last_step() {
-        assert_close(&factors(Decay::Linear, 1, 5), &[0.5, 1.0, 0.75, 0.5, 0.25]);
-    }
-
-    #[test]
-    fn cosine_decay_is_half_way_at_half_time() {
+    fn factors_are_those_of_the_formulas() {
         let root_half = std::f64::consts::FRAC_1_SQRT_2;
-        let expected = [1.0, 0.5 + root_half / 2.0, 0.5, 0.5 - root_half / 2.0];
-        assert_close(&factors(Decay::Cosine, 0, 4), &expected);
+        let half_cosine = [1.0, 0.5 + root_half / 2.0, 0.5, 0.5 - root_half / 2.0];
+        for (decay, warmup_steps, expected) in [
+            (Decay::Constant, 3, &[0.25, 0.5, 0.75, 1.0, 1.0][..]),
+            (Decay::Linear, 1, &[0.5, 1.0, 0.75, 0.5, 0.25]),
+            (Decay::Cosine, 0, &half_cosine),
+        ] {
+            let factors = factors(decay, warmup_steps, expected.len() as u64);
+            for (factor, expected) in factors.iter().zip(expected) {
+                assert!((factor - expected).abs() < 1e-15, "{decay:?}: {factor} for {expected}");
+            }
+        }
     }
 
     proptest! {

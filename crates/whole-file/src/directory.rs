@@ -13,7 +13,6 @@ use crate::file::{folder_of, sync_folder_of};
 pub struct DirectoryInProgress {
     partial: PathBuf,
     target: PathBuf,
-    committed: bool,
 }
 
 impl DirectoryInProgress {
@@ -33,7 +32,7 @@ impl DirectoryInProgress {
             fs::create_dir(&partial)
         };
         start().map_err(FileError::of(target, "create the folder"))?;
-        Ok(Self { partial, target: target.to_path_buf(), committed: false })
+        Ok(Self { partial, target: target.to_path_buf() })
     }
 
     /// Temporary path, to write to until the commit.
@@ -47,7 +46,7 @@ impl DirectoryInProgress {
     /// # Errors
     ///
     /// [`FileError`], naming the target; the temporary directory is removed.
-    pub fn commit(mut self) -> Result<(), FileError> {
+    pub fn commit(self) -> Result<(), FileError> {
         let retired = self.partial.with_extension("retired");
         let finish = || {
             sync_tree(&self.partial)?;
@@ -63,16 +62,14 @@ impl DirectoryInProgress {
             remove_folder(&retired)
         };
         finish().map_err(FileError::of(&self.target, "write the folder"))?;
-        self.committed = true;
         sync_folder_of(&self.target)
     }
 }
 
 impl Drop for DirectoryInProgress {
+    // After the commit there is nothing of that name.
     fn drop(&mut self) {
-        if !self.committed {
-            let _ = fs::remove_dir_all(&self.partial);
-        }
+        let _ = fs::remove_dir_all(&self.partial);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Lines of a text of unknown length, each up to a bound.
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 /// Longest line of a user's file, in bytes.
 pub const LONGEST_LINE_BYTES: usize = 32 << 20;
@@ -37,39 +37,33 @@ impl<R: BufRead> NumberedLines<R> {
     }
 
     fn read(&mut self) -> io::Result<Option<NumberedLine>> {
-        let mut bytes = Vec::new();
+        // A gigabyte of line breaks is passed over without a step for each.
         loop {
             let buffer = match self.reader.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 buffer => buffer?,
             };
-            // A gigabyte of line breaks is passed over without a step for each.
-            let is_first = bytes.is_empty();
-            let empty = buffer.iter().take_while(|&&byte| is_first && byte == b'\n').count();
+            let empty = buffer.iter().take_while(|&&byte| byte == b'\n').count();
+            if empty == 0 {
+                break;
+            }
             self.number += empty;
-            if empty > 0 {
-                self.reader.consume(empty);
-                continue;
-            }
-            let end = buffer.iter().position(|&byte| byte == b'\n');
-            let part = &buffer[..end.unwrap_or(buffer.len())];
-            if bytes.len() + part.len() > self.longest {
-                let (number, longest) = (self.number + 1, self.longest);
-                let problem = format!("line {number} is longer than {longest} bytes");
-                return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
-            }
-            bytes.extend_from_slice(part);
-            let (taken, is_end) = (part.len() + usize::from(end.is_some()), buffer.is_empty());
-            self.reader.consume(taken);
-            if end.is_some() || (is_end && !bytes.is_empty()) {
-                self.number += 1;
-                let number = self.number;
-                return Ok(Some(NumberedLine { number, bytes, is_complete: end.is_some() }));
-            }
-            if is_end {
-                return Ok(None);
-            }
+            self.reader.consume(empty);
         }
+        let mut bytes = Vec::new();
+        let most = self.longest as u64 + 1;
+        self.reader.by_ref().take(most).read_until(b'\n', &mut bytes)?;
+        let is_complete = bytes.pop_if(|byte| *byte == b'\n').is_some();
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        self.number += 1;
+        let (number, longest) = (self.number, self.longest);
+        if bytes.len() > longest {
+            let problem = format!("line {number} is longer than {longest} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
+        }
+        Ok(Some(NumberedLine { number, bytes, is_complete }))
     }
 }
 
@@ -88,7 +82,7 @@ impl<R: BufRead> Iterator for NumberedLines<R> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufReader, Read, repeat};
+    use std::io::{BufReader, repeat};
 
     use super::*;
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hub_files::{Hub, HubError, ModelParts, Snapshot};
-use model_files::hub_name::HubName;
+use hub_files::{Hub, HubError, ModelParts};
+use model_files::hub_name::{HubName, Snapshot};
 
 use crate::server::{COMMIT, Fault, Server};
 

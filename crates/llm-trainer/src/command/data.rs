@@ -7,7 +7,7 @@ use anyhow::{bail, ensure};
 use clap::Subcommand;
 use hub_files::ModelParts;
 use model_files::text_tokenizer::TextTokenizer;
-use question_data::data_check::{CheckOptions, LengthUnit, check_data};
+use question_data::data_check::{CheckOptions, check_data};
 use question_data::dataset::{DataSource, QuestionFile};
 use question_data::ground_truth::RewardKinds;
 use training_run::config::RunConfig;
@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let kinds = kinds(args, run.as_ref())?;
     let options = CheckOptions {
         kinds: Some(&kinds),
-        unit: tokenizer.as_ref().map_or(LengthUnit::Characters, LengthUnit::Tokens),
+        tokenizer: tokenizer.as_ref(),
         max_length: args.max_length,
         against: against.as_ref(),
     };

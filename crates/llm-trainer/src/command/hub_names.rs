@@ -2,21 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use hub_files::{Hub, ModelParts, Snapshot};
+use hub_files::{Hub, ModelParts};
 use model_files::hub_name::HubName;
 use question_data::dataset::QuestionFile;
-use training_run::config::{Commits, HubFile, Located, Run};
+use training_run::config::{Commits, HubFile, Run};
 
 /// Replaces the names of a run; `recorded` are commits that it has to keep.
 pub(super) fn of_run(run: Run, parts: ModelParts, recorded: &Commits) -> anyhow::Result<Run> {
     let hub = Hub::from_env();
     run.located(|file| {
         let commit = recorded.get(&file.to_string()).map(String::as_str);
-        let Snapshot { commit, folder, files } = match file {
+        Ok(match file {
             HubFile::Model(name) => hub.model(name, commit, parts, &say)?,
             HubFile::DataSet(name) => hub.data_set(name, commit, &say)?,
-        };
-        Ok(Located { commit, folder, files })
+        })
     })
 }
 

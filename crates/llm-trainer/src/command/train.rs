@@ -125,9 +125,8 @@ fn dry_run(
     out: &mut dyn Write,
 ) -> anyhow::Result<()> {
     write!(out, "{resolved}")?;
-    let arithmetic = run.batch_arithmetic().to_string();
     let warnings = run.warnings().into_iter().map(|warning| format!("warning: {warning}"));
-    for line in arithmetic.lines().map(str::to_owned).chain(warnings) {
+    for line in run.batch_arithmetic().into_iter().chain(warnings) {
         writeln!(out, "# {line}")?;
     }
     run.check_files()?;

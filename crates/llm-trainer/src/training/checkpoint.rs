@@ -131,7 +131,7 @@ fn finish(
         _ => scores(&read_metrics(&directory.metrics())?, &settings.best_metric),
     };
     let score = |step| scores.get(&step).copied();
-    directory.finish_checkpoint(step, folder, settings.retention(), score)?;
+    directory.finish_checkpoint(step, folder, settings, score)?;
     Ok(())
 }
 

@@ -12,9 +12,12 @@ pub(super) struct Fields<'a> {
     pub(super) object: &'a Map<String, Value>,
 }
 
+/// A field's value; the error names file, field and the value found.
+pub(super) type Read<T> = Result<T, ModelConfigError>;
+
 impl Fields<'_> {
     /// Reads a token id, a list of them, or nothing.
-    pub(super) fn token_ids(&self, field: &'static str) -> Result<Vec<u32>, ModelConfigError> {
+    pub(super) fn token_ids(&self, field: &'static str) -> Read<Vec<u32>> {
         let one = |value: &Value| value.as_u64().and_then(|id| u32::try_from(id).ok());
         let ids = match self.present(field) {
             None => Some(Vec::new()),
@@ -26,11 +29,7 @@ impl Fields<'_> {
         ids.ok_or_else(|| self.fault(field, "a token id or a list of token ids"))
     }
 
-    pub(super) fn only(
-        &self,
-        field: &'static str,
-        supported: &Value,
-    ) -> Result<(), ModelConfigError> {
+    pub(super) fn only(&self, field: &'static str, supported: &Value) -> Read<()> {
         let same = |found: &Value| match (found.as_f64(), supported.as_f64()) {
             (Some(found), Some(supported)) => found.total_cmp(&supported).is_eq(),
             _ => found == supported,
@@ -41,53 +40,31 @@ impl Fields<'_> {
         }
     }
 
-    pub(super) fn count(&self, field: &'static str) -> Result<usize, ModelConfigError> {
-        self.present(field)
-            .and_then(Value::as_u64)
-            .and_then(|value| usize::try_from(value).ok())
-            .ok_or_else(|| self.fault(field, "a whole number"))
+    pub(super) fn count(&self, field: &'static str) -> Read<usize> {
+        let count = self.present(field).and_then(count);
+        count.ok_or_else(|| self.fault(field, "a whole number"))
     }
 
-    pub(super) fn count_or(
-        &self,
-        field: &'static str,
-        default: usize,
-    ) -> Result<usize, ModelConfigError> {
-        if self.present(field).is_some() { self.count(field) } else { Ok(default) }
+    pub(super) fn count_or(&self, field: &'static str, default: usize) -> Read<usize> {
+        self.present(field).map_or(Ok(default), |_| self.count(field))
     }
 
     /// Reads a count that is `None` for null, and `default` where the field is missing.
-    pub(super) fn count_or_null(
-        &self,
-        field: &'static str,
-        default: usize,
-    ) -> Result<Option<usize>, ModelConfigError> {
+    pub(super) fn count_or_null(&self, field: &'static str, default: usize) -> Read<Option<usize>> {
         match self.object.get(field) {
             Some(Value::Null) => Ok(None),
             _ => self.count_or(field, default).map(Some),
         }
     }
 
-    pub(super) fn number_or(
-        &self,
-        field: &'static str,
-        default: f64,
-    ) -> Result<f64, ModelConfigError> {
-        match self.present(field) {
-            None => Ok(default),
-            Some(value) => value.as_f64().ok_or_else(|| self.fault(field, "a number")),
-        }
+    pub(super) fn number_or(&self, field: &'static str, default: f64) -> Read<f64> {
+        let number = self.present(field).map_or(Some(default), Value::as_f64);
+        number.ok_or_else(|| self.fault(field, "a number"))
     }
 
-    pub(super) fn flag(
-        &self,
-        field: &'static str,
-        default: bool,
-    ) -> Result<bool, ModelConfigError> {
-        match self.present(field) {
-            None => Ok(default),
-            Some(value) => value.as_bool().ok_or_else(|| self.fault(field, "true or false")),
-        }
+    pub(super) fn flag(&self, field: &'static str, default: bool) -> Read<bool> {
+        let flag = self.present(field).map_or(Some(default), Value::as_bool);
+        flag.ok_or_else(|| self.fault(field, "true or false"))
     }
 
     /// `rope_parameters` of newer files, which may hold an object for each kind of attention, such as `full_attention`.
@@ -104,4 +81,9 @@ impl Fields<'_> {
         let value = self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string);
         ModelConfigError::field(self.path, field, value, expected)
     }
+}
+
+/// A whole number of at least 0.
+pub(super) fn count(value: &Value) -> Option<usize> {
+    value.as_u64().and_then(|number| usize::try_from(number).ok())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
-use super::fields::Fields;
+use super::fields::{Fields, Read};
 use super::{Architecture, ModelConfig, ModelConfigError, ModelShape, RopeScaling};
 
 impl ModelConfig {
@@ -41,9 +41,10 @@ impl ModelConfig {
 }
 
 impl Fields<'_> {
-    fn shape(&self) -> Result<ModelShape, ModelConfigError> {
+    fn shape(&self) -> Read<ModelShape> {
         let architecture = self.architecture()?;
-        let (field, activation) = architecture.block().activation.field();
+        let description = architecture.description();
+        let (field, activation) = description.block.activation.field();
         self.only(field, &Value::from(activation))?;
         self.only("mlp_bias", &Value::from(false))?;
         self.only("attention_dropout", &Value::from(0.0))?;
@@ -57,7 +58,7 @@ impl Fields<'_> {
             num_hidden_layers: self.count("num_hidden_layers")?,
             num_attention_heads,
             num_key_value_heads: self.count_or("num_key_value_heads", num_attention_heads)?,
-            head_dim: match (self.present("head_dim"), architecture.description().head_dim) {
+            head_dim: match (self.present("head_dim"), description.head_dim) {
                 (Some(_), _) => self.count("head_dim")?,
                 (None, Some(width)) => width,
                 (None, None)
@@ -69,17 +70,13 @@ impl Fields<'_> {
                 _ => return Err(self.fault("hidden_size", "a multiple of num_attention_heads")),
             },
             rms_norm_eps: self.number_or("rms_norm_eps", 1e-6)?,
-            rope_theta: self.rope_theta(architecture.description().rope_theta)?,
+            rope_theta: self.rope_theta(description.rope_theta)?,
             rope_scaling: RopeScaling::read(self)?,
             vocab_size: self.count("vocab_size")?,
             max_position_embeddings: self.count("max_position_embeddings")?,
-            tie_word_embeddings: self
-                .flag("tie_word_embeddings", architecture.description().tied)?,
-            attention: (architecture.description().read)(self)?,
-            experts: match &architecture.description().experts {
-                Some(fields) => Some((fields.read)(self)?),
-                None => None,
-            },
+            tie_word_embeddings: self.flag("tie_word_embeddings", description.tied)?,
+            attention: (description.read)(self)?,
+            experts: description.experts.as_ref().map(|fields| (fields.read)(self)).transpose()?,
             initializer_range: self.number_or("initializer_range", 0.02)?,
             bos_token_id: self.token_ids("bos_token_id")?.first().copied(),
             eos_token_ids: self.token_ids("eos_token_id")?,
@@ -87,20 +84,21 @@ impl Fields<'_> {
         })
     }
 
-    fn architecture(&self) -> Result<Architecture, ModelConfigError> {
+    fn architecture(&self) -> Read<Architecture> {
         let name = match self.present("architectures") {
             Some(Value::Array(names)) if names.len() == 1 => names[0].as_str(),
             _ => None,
         };
-        let known = |name| Architecture::ALL.into_iter().find(|own| own.class_name() == name);
+        let class_name = |architecture: &Architecture| architecture.description().class_name;
+        let known = |name| Architecture::ALL.into_iter().find(|known| class_name(known) == name);
         name.and_then(known).ok_or_else(|| {
-            let names = Architecture::ALL.map(|own| format!("[{:?}]", own.class_name()));
+            let names = Architecture::ALL.map(|known| format!("[{:?}]", class_name(&known)));
             self.fault("architectures", &names.join(" or "))
         })
     }
 
     /// Reads `rope_theta`, which newer files keep inside `rope_parameters`.
-    fn rope_theta(&self, default: f64) -> Result<f64, ModelConfigError> {
+    fn rope_theta(&self, default: f64) -> Read<f64> {
         match self.rope_parameters("full_attention").and_then(|inner| inner.get("rope_theta")) {
             Some(value) => value
                 .as_f64()
@@ -129,29 +127,23 @@ mod tests {
     }
 
     #[test]
-    fn qwen2_has_biases_on_query_key_and_value_only() {
-        let config = parse(QWEN).unwrap();
-        assert!(config.attention.query_key_value_bias && !config.attention.output_bias);
-        assert_eq!((config.head_dim, config.eos_token_ids.as_slice()), (16, [0, 5].as_slice()));
-    }
-
-    #[test]
-    fn llama_has_biases_only_where_the_file_says_so() {
+    fn biases_are_those_of_the_architecture_or_the_file() {
         let llama = QWEN.replace("Qwen2", "Llama");
-        assert!(!parse(&llama).unwrap().attention.query_key_value_bias);
         let biased = llama.replacen('{', r#"{"attention_bias": true, "#, 1);
-        assert!(parse(&biased).unwrap().attention.output_bias);
+        for (text, biases) in
+            [(QWEN, [true, false]), (&llama, [false, false]), (&biased, [true, true])]
+        {
+            let config = parse(text).unwrap();
+            let attention = config.attention;
+            assert_eq!([attention.query_key_value_bias, attention.output_bias], biases, "{text}");
+            assert_eq!((config.head_dim, config.eos_token_ids.as_slice()), (16, &[0, 5][..]));
+        }
     }
 
     #[test]
     fn a_padding_token_of_minus_one_is_none() {
         let without = QWEN.replace(r#""pad_token_id": 0"#, r#""pad_token_id": -1"#);
         assert_eq!(parse(&without).unwrap().pad_token_id, None);
-        let field = message(&QWEN.replace(r#""pad_token_id": 0"#, r#""pad_token_id": -2"#));
-        assert_eq!(
-            field,
-            "m/config.json: field `pad_token_id` is -2, expected a token id or a list of token ids"
-        );
     }
 
     #[test]
@@ -161,11 +153,8 @@ mod tests {
             r#""rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
                 "high_freq_factor": 4.0, "original_max_position_embeddings": 64}"#,
         );
-        for text in [QWEN.to_owned(), QWEN.replace("Qwen2", "Llama"), scaled] {
-            let config = parse(&text).unwrap();
-            let again = parse(&config.to_json("bfloat16").to_string()).unwrap();
-            assert_eq!(again, config);
-        }
+        let config = parse(&scaled).unwrap();
+        assert_eq!(parse(&config.to_json("bfloat16").to_string()).unwrap(), config);
     }
 
     #[test]
@@ -179,30 +168,28 @@ mod tests {
 
     #[test]
     fn messages_name_file_field_found_and_expected() {
-        assert_eq!(
-            message(&QWEN.replace("Qwen2ForCausalLM", "MambaForCausalLM")),
-            r#"m/config.json: field `architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["Qwen3MoeForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"] or ["Gemma3ForCausalLM"]"#
-        );
-        assert_eq!(
-            message(&QWEN.replace(r#""vocab_size": 256,"#, "")),
-            "m/config.json: field `vocab_size` is missing, expected a whole number"
-        );
-        assert_eq!(
-            message(&QWEN.replace(r#""num_key_value_heads": 2"#, r#""num_key_value_heads": 3"#)),
-            "m/config.json: field `num_key_value_heads` is 3, expected a divisor of num_attention_heads"
-        );
-        assert_eq!(
-            message(&QWEN.replace("silu", "gelu")),
-            r#"m/config.json: field `hidden_act` is "gelu", expected "silu""#
-        );
-        assert!(
-            message(
-                &QWEN.replace(r#""rope_scaling": null"#, r#""rope_scaling": {"type": "yarn"}"#)
-            )
-            .starts_with(
-                r#"m/config.json: field `rope_scaling` is {"type":"yarn"}, expected null"#
-            )
-        );
+        for (right, wrong, expected) in [
+            (
+                "Qwen2ForCausalLM",
+                "MambaForCausalLM",
+                r#"`architectures` is ["MambaForCausalLM"], expected ["Qwen2ForCausalLM"] or ["Qwen3ForCausalLM"] or ["Qwen3MoeForCausalLM"] or ["LlamaForCausalLM"] or ["MistralForCausalLM"] or ["Gemma3ForCausalLM"]"#,
+            ),
+            (r#""vocab_size": 256,"#, "", "`vocab_size` is missing, expected a whole number"),
+            (
+                r#""num_key_value_heads": 2"#,
+                r#""num_key_value_heads": 3"#,
+                "`num_key_value_heads` is 3, expected a divisor of num_attention_heads",
+            ),
+            ("silu", "gelu", r#"`hidden_act` is "gelu", expected "silu""#),
+            (
+                r#""pad_token_id": 0"#,
+                r#""pad_token_id": -2"#,
+                "`pad_token_id` is -2, expected a token id or a list of token ids",
+            ),
+        ] {
+            let text = message(&QWEN.replace(right, wrong));
+            assert_eq!(text, format!("m/config.json: field {expected}"));
+        }
         assert!(message("[1]").starts_with("m/config.json: not JSON: "));
     }
 }

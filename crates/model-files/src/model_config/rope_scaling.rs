@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::error::ModelConfigError;
-use super::fields::Fields;
+use super::fields::{Fields, Read, count};
 
 /// Scaling of the rotary frequencies for long contexts; serialised as transformers reads it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -59,7 +58,7 @@ impl RopeScaling {
     }
 
     /// Reads `rope_scaling`, or `rope_parameters` of newer files.
-    pub(super) fn read(fields: &Fields<'_>) -> Result<Option<Self>, ModelConfigError> {
+    pub(super) fn read(fields: &Fields<'_>) -> Read<Option<Self>> {
         const EXPECTED: &str = "null, or rope_type \"llama3\" with factor, low_freq_factor, high_freq_factor \
                                 and original_max_position_embeddings, or rope_type \"yarn\" with factor";
         let newer = fields.rope_parameters("full_attention");
@@ -81,9 +80,9 @@ impl RopeScaling {
             factor: number("factor")?,
             low_freq_factor: number("low_freq_factor")?,
             high_freq_factor: number("high_freq_factor")?,
-            original_max_position_embeddings: count(
-                value.get("original_max_position_embeddings")?,
-            )?,
+            original_max_position_embeddings: value
+                .get("original_max_position_embeddings")
+                .and_then(count)?,
         })
     }
 
@@ -131,8 +130,4 @@ impl RopeScaling {
         };
         (!valid).then_some(expected)
     }
-}
-
-fn count(value: &Value) -> Option<usize> {
-    value.as_u64().and_then(|tokens| usize::try_from(tokens).ok())
 }

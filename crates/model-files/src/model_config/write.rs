@@ -9,9 +9,10 @@ impl ModelConfig {
     ///
     /// `torch_dtype` is `float32`, `bfloat16` or `float16`, the kind of the stored weights.
     pub fn to_json(&self, torch_dtype: &str) -> Value {
+        let description = self.architecture.description();
         let mut object = json!({
-            "architectures": [self.architecture.class_name()],
-            "model_type": self.architecture.model_type(),
+            "architectures": [description.class_name],
+            "model_type": description.model_type,
             "attention_dropout": 0.0,
             "head_dim": self.head_dim,
             "hidden_size": self.hidden_size,
@@ -29,7 +30,6 @@ impl ModelConfig {
             "use_cache": true,
             "vocab_size": self.vocab_size,
         });
-        let description = self.architecture.description();
         let (field, activation) = description.block.activation.field();
         object[field] = activation.into();
         (description.write)(self.attention, &mut object);

@@ -18,16 +18,6 @@ pub enum LengthError {
     Tokenizer(#[from] TokenizerError),
 }
 
-/// Unit of a length.
-#[derive(Debug, Clone, Copy, Default)]
-pub enum LengthUnit<'a> {
-    /// Unicode characters.
-    #[default]
-    Characters,
-    /// Tokens of the bare question, without chat template.
-    Tokens(&'a TextTokenizer),
-}
-
 /// Lengths of the questions.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Lengths {
@@ -53,13 +43,13 @@ pub struct Lengths {
 
 pub(super) fn lengths<'a>(
     texts: impl Iterator<Item = &'a str>,
-    unit: LengthUnit<'_>,
+    tokenizer: Option<&TextTokenizer>,
     limit: usize,
 ) -> Result<Option<Lengths>, LengthError> {
     let length = |text: &str| {
-        Ok(match unit {
-            LengthUnit::Characters => text.chars().count(),
-            LengthUnit::Tokens(tokenizer) => tokenizer.encode(text)?.len(),
+        Ok(match tokenizer {
+            None => text.chars().count(),
+            Some(tokenizer) => tokenizer.encode(text)?.len(),
         })
     };
     let mut sorted = texts.map(length).collect::<Result<Vec<usize>, LengthError>>()?;
@@ -69,10 +59,7 @@ pub(super) fn lengths<'a>(
     let quantile = |percent: usize| sorted[(sorted.len() * percent).div_ceil(100).max(1) - 1];
     let within = sorted.partition_point(|&length| length <= limit);
     Ok(Some(Lengths {
-        unit: match unit {
-            LengthUnit::Characters => "characters",
-            LengthUnit::Tokens(_) => "tokens",
-        },
+        unit: if tokenizer.is_some() { "tokens" } else { "characters" },
         min,
         median: quantile(50),
         p90: quantile(90),
@@ -93,7 +80,7 @@ mod tests {
         let texts: Vec<String> = (1..=200).rev().map(|n| "é".repeat(n)).collect();
         let statistics_of = |count: usize, limit| {
             let texts = texts[..count].iter().map(String::as_str);
-            lengths(texts, LengthUnit::Characters, limit).unwrap()
+            lengths(texts, None, limit).unwrap()
         };
         let statistics = statistics_of(200, 150).unwrap();
         assert_eq!(

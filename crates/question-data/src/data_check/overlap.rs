@@ -86,8 +86,8 @@ pub(super) fn overlap(
         rows_to_drop: Vec::new(),
     };
     let mut dropped = HashSet::new();
-    for row in &read_rows(against, kinds)?.rows {
-        let Ok(question) = &row.question else { continue };
+    for (place, question) in read_rows(against, kinds)?.1 {
+        let Ok(question) = question else { continue };
         overlap.questions += 1;
         let text = question.text();
         let grams = grams(&text);
@@ -98,7 +98,7 @@ pub(super) fn overlap(
         let Some(training_row) = same.map(|rows| rows[0]).or(all.known_by()) else { continue };
         overlap.known += 1;
         overlap.pairs.push(OverlapPair {
-            evaluation_row: row.place.number(),
+            evaluation_row: place.number(),
             training_row,
             shared_fraction: all.fraction,
             same_letters: same.is_some(),

@@ -15,10 +15,9 @@ pub(super) struct JsonFault {
 #[derive(Debug)]
 pub(super) struct JsonList {
     text: Vec<u8>,
+    /// Place from which lines count.
+    start: usize,
     position: usize,
-    /// Place of `position`: its line, counted from 1, and where that begins.
-    line: usize,
-    line_start: usize,
     has_begun: bool,
     has_ended: bool,
 }
@@ -26,65 +25,50 @@ pub(super) struct JsonList {
 impl JsonList {
     /// A list whose bracket is the first byte after `start`, blanks aside.
     pub(super) fn new(text: Vec<u8>, start: usize) -> Self {
-        let mut list = Self {
-            text,
-            position: start,
-            line: 1,
-            line_start: start,
-            has_begun: false,
-            has_ended: false,
-        };
-        list.skip_blanks();
-        list.advance(1);
+        let mut list = Self { text, start, position: start, has_begun: false, has_ended: false };
+        list.next_byte();
+        list.position += 1;
         list
     }
 
-    fn advance(&mut self, bytes: usize) {
-        let end = (self.position + bytes).min(self.text.len());
-        for index in self.position..end {
-            if self.text[index] == b'\n' {
-                (self.line, self.line_start) = (self.line + 1, index + 1);
-            }
-        }
-        self.position = end;
-    }
-
-    fn skip_blanks(&mut self) {
-        let blanks = self.text[self.position..].iter();
-        let count = blanks.take_while(|byte| matches!(byte, b' ' | b'\n' | b'\r' | b'\t')).count();
-        self.advance(count);
-    }
-
     fn next_byte(&mut self) -> Option<u8> {
-        self.skip_blanks();
+        let blanks = self.text[self.position..].iter();
+        let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        self.position += blanks.take_while(is_blank).count();
         self.text.get(self.position).copied()
+    }
+
+    /// Line of the present place, counted from 1, and the bytes before it in that line.
+    fn place(&self) -> (usize, usize) {
+        let lines = self.text[self.start..self.position].split(|&byte| byte == b'\n');
+        lines.fold((0, 0), |(number, _), line| (number + 1, line.len()))
     }
 
     /// Ends the list with a fault at the present place.
     fn fault(&mut self, problem: &str) -> JsonFault {
         self.has_ended = true;
-        let column = self.position - self.line_start + 1;
-        JsonFault { line: self.line, problem: format!("{problem} at column {column}") }
+        let (line, before) = self.place();
+        JsonFault { line, problem: format!("{problem} at column {}", before + 1) }
     }
 
     fn element(&mut self) -> Result<Value, JsonFault> {
         let mut values = Deserializer::from_slice(&self.text[self.position..]).into_iter();
         match values.next() {
             Some(Ok(value)) => {
-                let bytes = values.byte_offset();
-                self.advance(bytes);
+                self.position += values.byte_offset();
                 Ok(value)
             }
             None => Err(self.fault("EOF while parsing a value")),
             Some(Err(error)) => {
                 self.has_ended = true;
                 let (line, column) = (error.line(), error.column());
+                let (line_before, before) = self.place();
                 // Its first line begins within one of the text.
-                let before = if line == 1 { self.position - self.line_start } else { 0 };
+                let before = if line == 1 { before } else { 0 };
                 let place = format!(" at line {line} column {column}");
                 let here = format!(" at column {}", before + column);
                 let problem = error.to_string().replace(&place, &here);
-                Err(JsonFault { line: self.line + line - 1, problem })
+                Err(JsonFault { line: line_before + line - 1, problem })
             }
         }
     }
@@ -100,11 +84,11 @@ impl Iterator for JsonList {
         match (self.next_byte(), self.has_begun) {
             (Some(b']'), _) => {
                 self.has_ended = true;
-                self.advance(1);
+                self.position += 1;
                 return self.next_byte().map(|_| Err(self.fault("trailing characters")));
             }
             (Some(b','), true) => {
-                self.advance(1);
+                self.position += 1;
                 if self.next_byte() == Some(b']') {
                     return Some(Err(self.fault("trailing comma")));
                 }

@@ -41,23 +41,15 @@ const ID_COLUMNS: [&str; 2] = ["id", "extra_info.index"];
 pub struct Layout {
     /// Column of the problem: text, or a conversation that ends in the user's turn.
     problem: String,
-    answer: AnswerColumn,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum AnswerColumn {
-    Column(String),
-    /// The conversation ends in the assistant's turn, which is the solution.
-    LastTurn,
+    /// Column of the answer; `None` if the conversation ends in the assistant's turn, which is the solution.
+    answer: Option<String>,
 }
 
 impl fmt::Display for Layout {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.answer {
-            AnswerColumn::Column(answer) => write!(formatter, "{} + {answer}", self.problem),
-            AnswerColumn::LastTurn => {
-                write!(formatter, "{}, answered in the last turn", self.problem)
-            }
+            Some(answer) => write!(formatter, "{} + {answer}", self.problem),
+            None => write!(formatter, "{}, answered in the last turn", self.problem),
         }
     }
 }
@@ -83,13 +75,11 @@ impl Layout {
             "" => present(&ANSWER_COLUMNS),
             named => Some(named),
         };
-        let answer = match answer {
-            Some(column) => Some(AnswerColumn::Column(column.to_owned())),
-            None => (problem == Some("messages")).then_some(AnswerColumn::LastTurn),
-        };
-        match (problem, answer) {
-            (Some(problem), Some(answer)) => Ok(Self { problem: problem.to_owned(), answer }),
-            (problem, _) => {
+        match problem {
+            Some(problem) if answer.is_some() || problem == "messages" => {
+                Ok(Self { problem: problem.to_owned(), answer: answer.map(str::to_owned) })
+            }
+            problem => {
                 let (what, known, field) = match problem {
                     None => ("question", PROBLEM_COLUMNS.join(", "), "problem_field"),
                     Some(_) => ("answer", ANSWER_COLUMNS.join(", "), "answer_field"),
@@ -121,16 +111,16 @@ impl Layout {
         let source = optional(&SOURCE_COLUMNS).unwrap_or_else(|| stem.to_owned());
         let is_code = kinds.of(&source) == RewardKind::Code;
         let answer = match &self.answer {
-            AnswerColumn::Column(column) if is_code => {
+            Some(column) if is_code => {
                 let value = at(row, column).ok_or_else(|| missing(column, row))?;
                 if value.is_string() { text(column, value)? } else { value.to_string() }
             }
-            AnswerColumn::Column(column) => {
+            Some(column) => {
                 let value = single(at(row, column).ok_or_else(|| missing(column, row))?);
                 // Several accepted answers stay one text, a list in JSON.
                 if is_list_of_texts(value) { value.to_string() } else { text(column, value)? }
             }
-            AnswerColumn::LastTurn => {
+            None => {
                 let answer = turns.pop_if(|turn| turn.role == "assistant");
                 answer.ok_or_else(|| ends_wrongly(&self.problem, &turns, "assistant"))?.content
             }
@@ -143,7 +133,7 @@ impl Layout {
             answer: if is_code || accepted(&answer).is_some() {
                 answer
             } else {
-                final_answer(&self.answer, answer)?
+                final_answer(self.answer.as_deref().unwrap_or("messages"), answer)?
             },
             source,
             context: turns,
@@ -241,16 +231,10 @@ fn ends_wrongly(field: &str, turns: &[Message], expected: &str) -> RowProblem {
 }
 
 /// Returns the text after the last `####` of a worked solution, or all of a text without `####`.
-fn final_answer(column: &AnswerColumn, answer: String) -> Result<String, RowProblem> {
+fn final_answer(field: &str, answer: String) -> Result<String, RowProblem> {
     match answer.rsplit_once("####") {
         Some((_, tail)) if !tail.trim().is_empty() => Ok(tail.trim().to_owned()),
-        Some(_) => {
-            let field = match column {
-                AnswerColumn::Column(column) => column,
-                AnswerColumn::LastTurn => "messages",
-            };
-            Err(RowProblem::of_field(field, "ends in ####, expected the answer after it"))
-        }
+        Some(_) => Err(RowProblem::of_field(field, "ends in ####, expected the answer after it")),
         None => Ok(answer),
     }
 }

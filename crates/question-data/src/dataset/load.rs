@@ -49,32 +49,17 @@ impl QuestionSet {
     }
 }
 
-/// One row of a file: the question, or why there is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadRow {
-    /// Place of the row.
-    pub place: RowPlace,
-    /// The question, with a readable answer.
-    pub question: Result<Question, RowProblem>,
-}
+/// One row of a file: its place, and the question with a readable answer, or why there is none.
+pub(crate) type ReadRow = (RowPlace, Result<Question, RowProblem>);
 
-/// All rows of a file, good and bad.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadRows {
-    /// Columns of the file.
-    pub layout: Layout,
-    /// Rows in order; blank lines do not count.
-    pub rows: Vec<ReadRow>,
-}
-
-/// Reads every row of a file, each answer by the kind of its source; a bad row is not an error here.
+/// Reads the columns of a file and all its rows in order, each answer by the kind of its source; a bad row is not an error here, and
+/// blank lines do not count.
 ///
 /// Reading stops after `limit` good rows. [`QuestionFile::bad_rows`] and [`QuestionFile::duplicates`] are not applied.
-///
-/// # Errors
-///
-/// [`DatasetError`] if the file cannot be read, its columns are not known, or it has no row.
-pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, DatasetError> {
+pub(crate) fn read_rows(
+    file: &QuestionFile,
+    kinds: &RewardKinds,
+) -> Result<(Layout, Vec<ReadRow>), DatasetError> {
     let path = &file.path;
     let stem = file.stem();
     let limit = if file.limit == 0 { usize::MAX } else { file.limit };
@@ -98,15 +83,14 @@ pub fn read_rows(file: &QuestionFile, kinds: &RewardKinds) -> Result<ReadRows, D
         };
         let question = question.and_then(|question| readable(question, kinds));
         good += usize::from(question.is_ok());
-        read.push(ReadRow { place, question });
+        read.push((place, question));
     }
     match layout {
-        Some(layout) => Ok(ReadRows { layout, rows: read }),
+        Some(layout) => Ok((layout, read)),
         None if read.is_empty() => Err(DatasetError::empty(path)),
         None => {
             let count = read.len();
-            let bad =
-                |row: ReadRow| Some(BadRow { place: row.place, problem: row.question.err()? });
+            let bad = |(place, question): ReadRow| Some(BadRow { place, problem: question.err()? });
             let rows = read.into_iter().filter_map(bad).collect();
             Err(DatasetError::Rows { path: path.clone(), rows, count })
         }
@@ -144,11 +128,11 @@ pub fn read_questions(
     file: &QuestionFile,
     kinds: &RewardKinds,
 ) -> Result<QuestionSet, DatasetError> {
-    let ReadRows { rows, .. } = read_rows(file, kinds)?;
+    let (_, rows) = read_rows(file, kinds)?;
     let (path, row_count) = (&file.path, rows.len());
     let mut places = Vec::with_capacity(row_count);
     let mut set = QuestionSet::default();
-    for ReadRow { place, question } in rows {
+    for (place, question) in rows {
         match question {
             Ok(question) => {
                 places.push(place);

@@ -6,25 +6,27 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parquet::basic::{Encoding, Type};
+use parquet::bloom_filter::Sbbf;
 use parquet::column::page::{Page, PageMetadata, PageReader};
 use parquet::errors::{ParquetError, Result};
-use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
-use parquet::file::reader::{ChunkReader, FileReader, Length, RowGroupReader};
-use parquet::file::serialized_reader::{SerializedFileReader, SerializedPageReader};
-use parquet::record::reader::RowIter;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
+use parquet::file::reader::{ChunkReader, Length, RowGroupReader};
+use parquet::file::serialized_reader::SerializedPageReader;
+use parquet::record::Row;
+use parquet::record::reader::{RowIter, TreeBuilder};
 use parquet::schema::types::{ColumnDescPtr, Type as SchemaType};
 
 /// Most bytes of an unpacked page; writers end one after about a MiB.
 const LONGEST_PAGE_BYTES: u64 = 256 << 20;
 
 /// A table with checked pages.
-pub(super) struct CheckedFile {
-    table: SerializedFileReader<File>,
+pub(super) struct CheckedTable {
+    pub(super) metadata: ParquetMetaData,
     pages: Arc<PageFile>,
 }
 
 struct CheckedGroup<'a> {
-    group: Box<dyn RowGroupReader + 'a>,
+    metadata: &'a RowGroupMetaData,
     pages: Arc<PageFile>,
 }
 
@@ -36,53 +38,48 @@ struct CheckedPages {
     column: ColumnDescPtr,
 }
 
-impl CheckedFile {
+impl CheckedTable {
     /// Reads the table's metadata.
     pub(super) fn new(file: File) -> Result<Self> {
-        let pages = Arc::new(PageFile(file.try_clone()?));
-        Ok(Self { table: SerializedFileReader::new(file)?, pages })
-    }
-}
-
-impl FileReader for CheckedFile {
-    fn metadata(&self) -> &ParquetMetaData {
-        self.table.metadata()
+        let metadata = ParquetMetaDataReader::new().parse_and_finish(&file)?;
+        Ok(Self { metadata, pages: Arc::new(PageFile(file)) })
     }
 
-    fn num_row_groups(&self) -> usize {
-        self.table.num_row_groups()
-    }
-
-    fn get_row_group(&self, index: usize) -> Result<Box<dyn RowGroupReader + '_>> {
-        let group = self.table.get_row_group(index)?;
-        Ok(Box::new(CheckedGroup { group, pages: Arc::clone(&self.pages) }))
-    }
-
-    fn get_row_iter(&self, projection: Option<SchemaType>) -> Result<RowIter<'_>> {
-        RowIter::from_file(projection, self)
+    /// Reads the rows of all groups. After an error the place is undefined.
+    pub(super) fn rows(self) -> impl Iterator<Item = Result<Row>> {
+        let Self { metadata, pages } = self;
+        let schema = metadata.file_metadata().schema_descr_ptr();
+        (0..metadata.num_row_groups()).flat_map(move |index| {
+            let metadata = metadata.row_group(index);
+            let group = CheckedGroup { metadata, pages: Arc::clone(&pages) };
+            let (rows, error) = match TreeBuilder::new().as_iter(Arc::clone(&schema), &group) {
+                Ok(rows) => (Some(rows), None),
+                Err(error) => (None, Some(Err(error))),
+            };
+            rows.into_iter().flatten().chain(error)
+        })
     }
 }
 
 impl RowGroupReader for CheckedGroup<'_> {
     fn metadata(&self) -> &RowGroupMetaData {
-        self.group.metadata()
+        self.metadata
     }
 
     fn num_columns(&self) -> usize {
-        self.group.num_columns()
+        self.metadata.num_columns()
     }
 
     fn get_column_page_reader(&self, index: usize) -> Result<Box<dyn PageReader>> {
-        let metadata = self.metadata();
-        let rows = usize::try_from(metadata.num_rows())?;
+        let rows = usize::try_from(self.metadata.num_rows())?;
         let file = Arc::clone(&self.pages);
-        let pages = SerializedPageReader::new(file, metadata.column(index), rows, None)?;
-        let column = metadata.schema_descr().column(index);
+        let pages = SerializedPageReader::new(file, self.metadata.column(index), rows, None)?;
+        let column = self.metadata.schema_descr().column(index);
         Ok(Box::new(CheckedPages { pages: Box::new(pages), column }))
     }
 
-    fn get_column_bloom_filter(&self, index: usize) -> Option<&parquet::bloom_filter::Sbbf> {
-        self.group.get_column_bloom_filter(index)
+    fn get_column_bloom_filter(&self, _: usize) -> Option<&Sbbf> {
+        None
     }
 
     fn get_row_iter(&self, projection: Option<SchemaType>) -> Result<RowIter<'_>> {

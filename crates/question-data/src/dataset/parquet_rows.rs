@@ -5,15 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use parquet::errors::ParquetError;
-use parquet::file::metadata::RowGroupMetaData;
-use parquet::file::reader::FileReader;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::record::Field;
-use parquet::record::reader::RowIter;
-use serde_json::{Number, Value};
+use serde_json::Value;
 use whole_file::LONGEST_LINE_BYTES;
 
 use super::packed_size::UnpackedBytes;
-use super::parquet_pages::CheckedFile;
+use super::parquet_pages::CheckedTable;
 use super::row::{Row, Rows, read_error};
 use super::{DatasetError, RowPlace};
 
@@ -24,9 +22,9 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
     };
     let packed_bytes = file.metadata().map_err(|source| read_error(path, source))?.len();
     let mut unpacked = UnpackedBytes::of(packed_bytes);
-    let table = guarded(|| CheckedFile::new(file)).map_err(&failed)?;
-    check_columns(&table, packed_bytes).map_err(&failed)?;
-    let mut rows = RowIter::from_file_into(Box::new(table));
+    let table = guarded(|| CheckedTable::new(file)).map_err(&failed)?;
+    check_columns(&table.metadata, packed_bytes).map_err(&failed)?;
+    let mut rows = table.rows();
     let mut index = 0;
     let mut broken = false;
     Ok(Box::new(std::iter::from_fn(move || {
@@ -53,9 +51,9 @@ pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError
 }
 
 /// Refuses columns that unpack to more than belongs to the file, or whose values are too long, before a page is read.
-fn check_columns(reader: &impl FileReader, packed_bytes: u64) -> Result<(), String> {
+fn check_columns(metadata: &ParquetMetaData, packed_bytes: u64) -> Result<(), String> {
     let mut unpacked = UnpackedBytes::of(packed_bytes);
-    for column in reader.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
+    for column in metadata.row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let bytes = u64::try_from(column.uncompressed_size()).unwrap_or(0);
         unpacked.add(bytes).map_err(|error| error.to_string())?;
         let values = u64::try_from(column.num_values()).unwrap_or(0).max(1);
@@ -111,15 +109,12 @@ fn value(field: &Field) -> Value {
         Field::UShort(value) => Value::from(*value),
         Field::UInt(value) => Value::from(*value),
         Field::ULong(value) => Value::from(*value),
-        Field::Float16(value) => number(f64::from(*value)),
+        Field::Float16(value) => Value::from(f64::from(*value)),
         // By its shortest decimal: 0.1 stays 0.1.
-        Field::Float(value) => value.to_string().parse().map_or(Value::Null, number),
-        Field::Double(value) => number(*value),
+        Field::Float(value) => value.to_string().parse::<f64>().map_or(Value::Null, Value::from),
+        Field::Double(value) => Value::from(*value),
         Field::Str(text) => Value::String(text.clone()),
-        Field::Bytes(bytes) => match bytes.as_utf8() {
-            Ok(text) => Value::String(text.to_owned()),
-            Err(_) => Value::Null,
-        },
+        Field::Bytes(bytes) => bytes.as_utf8().map_or(Value::Null, Value::from),
         Field::Group(row) => Value::Object(
             row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect(),
         ),
@@ -139,8 +134,4 @@ fn value(field: &Field) -> Value {
         | Field::TimestampMillis(_)
         | Field::TimestampMicros(_) => Value::String(field.to_string()),
     }
-}
-
-fn number(value: f64) -> Value {
-    Number::from_f64(value).map_or(Value::Null, Value::Number)
 }

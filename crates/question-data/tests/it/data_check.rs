@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use model_files::text_tokenizer::TextTokenizer;
 use proptest::prelude::*;
-use question_data::data_check::{
-    CheckOptions, DataReport, LengthUnit, PhrasePlace, Script, check_data,
-};
+use question_data::data_check::{CheckOptions, DataReport, PhrasePlace, Script, check_data};
 use question_data::dataset::QuestionFile;
 use question_data::ground_truth::{ExactMatch, Normalisation, RewardKind, RewardKinds};
 use serde_json::json;
@@ -173,8 +171,8 @@ fn lengths_are_tokens_where_a_tokenizer_is_given() {
     let folder = tempfile::tempdir().unwrap();
     let file = write(folder.path(), "set.jsonl", &defects());
     let tokenizer = TextTokenizer::load(&crate::tiny_model()).unwrap();
-    let unit = LengthUnit::Tokens(&tokenizer);
-    let options = CheckOptions { unit, max_length: 50, ..CheckOptions::default() };
+    let tokenizer = Some(&tokenizer);
+    let options = CheckOptions { tokenizer, max_length: 50, ..CheckOptions::default() };
     let lengths = check_data(&file, options).unwrap().lengths.unwrap();
     // The tiny tokenizer has a token a byte: the Chinese question is longer than its characters.
     assert_eq!((lengths.unit, lengths.min, lengths.over_limit), ("tokens", 16, 4));

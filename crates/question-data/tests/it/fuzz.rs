@@ -1,6 +1,6 @@
 //! Files of questions with edits: read or refused, without a panic and in time.
 
-use crate::read_rows;
+use crate::read_questions;
 use proptest::prelude::*;
 use question_data::dataset::QuestionFile;
 use workspace_tests::fuzz::{edited, in_time};
@@ -43,6 +43,6 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
-        let _read = in_time(|| read_rows(&QuestionFile::new(&path)));
+        let _read = in_time(|| read_questions(&QuestionFile::new(&path)));
     }
 }

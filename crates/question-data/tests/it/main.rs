@@ -11,7 +11,7 @@ mod row_rules;
 use std::path::{Path, PathBuf};
 
 use question_data::dataset as data_sets;
-use question_data::dataset::{DatasetError, QuestionFile, QuestionSet, ReadRows};
+use question_data::dataset::{DatasetError, QuestionFile, QuestionSet};
 use question_data::ground_truth::RewardKinds;
 
 /// A file of `tests/data`.
@@ -27,9 +27,4 @@ fn tiny_model() -> PathBuf {
 /// Reads questions of mathematics.
 fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
     data_sets::read_questions(file, &RewardKinds::default())
-}
-
-/// Reads rows of mathematics.
-fn read_rows(file: &QuestionFile) -> Result<ReadRows, DatasetError> {
-    data_sets::read_rows(file, &RewardKinds::default())
 }

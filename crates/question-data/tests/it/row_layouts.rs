@@ -1,8 +1,9 @@
 //! Equal questions from every kind of row and file.
 
-use crate::{read_questions, read_rows};
+use crate::read_questions;
 use model_files::chat_template::Message;
 use proptest::prelude::*;
+use question_data::data_check::{CheckOptions, check_data};
 use question_data::dataset::{Question, QuestionFile};
 use workspace_tests::files::{folder, message};
 
@@ -10,8 +11,8 @@ use crate::data;
 
 /// Returns the questions of a file, and the layout that was recognised.
 fn read(file: &QuestionFile) -> (Vec<Question>, String) {
-    let layout = read_rows(file).expect("the rows can be read").layout.to_string();
-    (read_questions(file).expect("the rows are good").questions, layout)
+    let report = check_data(file, CheckOptions::default()).expect("the rows can be read");
+    (read_questions(file).expect("the rows are good").questions, report.layout)
 }
 
 fn read_line(line: &str) -> (Question, String) {
@@ -229,6 +230,6 @@ proptest! {
         let folder = folder(&[]);
         let path = folder.path().join(table);
         std::fs::write(&path, bytes).expect("the folder can be written");
-        let _ended = read_rows(&QuestionFile::new(path));
+        let _ended = read_questions(&QuestionFile::new(path));
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::by_name;
 use super::thermostat::ThermostatSection;
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[algorithm]`

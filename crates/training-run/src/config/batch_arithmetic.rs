@@ -1,87 +1,60 @@
 //! How prompts, samples, mini-batches and tokens of a run come together, in words.
 
-use std::fmt::{self, Display, Formatter};
-
 use question_data::arithmetic::Split;
 use question_data::dataset::DatasetError;
 use rl_losses::PolicyLoss;
 
 use super::Run;
 
-/// The arithmetic of a run's batches, in words. Prompts and samples are those of all ranks together.
-#[derive(Debug, Clone, Copy)]
-pub struct BatchArithmetic<'a>(&'a Run);
-
-impl BatchArithmetic<'_> {
-    /// Responses trained on in one step.
-    pub fn rollouts(&self) -> usize {
-        let rollout = &self.0.config().rollout;
-        rollout.prompts_per_step * rollout.group_size
-    }
-
-    /// Optimiser steps of one training step.
-    pub fn optimizer_steps_per_step(&self) -> u64 {
-        self.0.optimizer_steps_per_step()
-    }
-}
-
-impl Display for BatchArithmetic<'_> {
-    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
-        let config = self.0.config();
+impl Run {
+    /// How the batches of this run come together, one line each. Prompts and samples are those of all ranks together.
+    pub fn batch_arithmetic(&self) -> Vec<String> {
+        let config = self.config();
         let (rollout, algorithm) = (&config.rollout, &config.algorithm);
         let (prompts, group_size) = (rollout.prompts_per_step, rollout.group_size);
         let (mini_batch_prompts, epochs) = (algorithm.mini_batch_prompts, algorithm.epochs);
-        let rollouts = self.rollouts();
+        let rollouts = prompts * group_size;
         let counted = grouped(rollouts);
-        writeln!(out, "{prompts} prompts × {group_size} samples = {counted} rollouts a step")?;
-        let asked = self.0.most_prompts_asked();
+        let mut lines =
+            vec![format!("{prompts} prompts × {group_size} samples = {counted} rollouts a step")];
+        let asked = self.most_prompts_asked();
         if asked > prompts {
             let asked = grouped(asked);
-            writeln!(out, "dynamic sampling: at most {asked} prompts asked for them")?;
+            lines.push(format!("dynamic sampling: at most {asked} prompts asked for them"));
         }
         let updates = self.optimizer_steps_per_step();
         let each = grouped(mini_batch_prompts * group_size);
-        writeln!(
-            out,
+        lines.push(format!(
             "{prompts} prompts / {mini_batch_prompts} a mini-batch × {epochs} epoch(s) = {updates} optimiser steps a step, each \
              over {each} rollouts"
-        )?;
+        ));
         let learnt = config.reward_model.as_ref();
         let learnt = learnt.map_or(0, |section| section.optimizer_steps_per_step(prompts));
         if let Some(each) = rollouts.checked_div(learnt) {
-            writeln!(
-                out,
+            lines.push(format!(
                 "reward model: {learnt} optimiser steps a step, each over {each} rollouts"
-            )?;
+            ));
         }
         let steps = config.training.steps;
         let all = usize::try_from(steps.saturating_mul(updates)).unwrap_or(usize::MAX);
-        writeln!(out, "{steps} steps × {updates} = {} optimiser steps in all", grouped(all))?;
+        lines.push(format!("{steps} steps × {updates} = {} optimiser steps in all", grouped(all)));
         let (prompt, response) = (config.data.max_prompt_tokens, rollout.max_response_tokens);
         let longest = prompt + response;
-        writeln!(
-            out,
+        lines.push(format!(
             "longest sequence: {} + {} = {} tokens; at most {} tokens a step, {} a mini-batch",
             grouped(prompt),
             grouped(response),
             grouped(longest),
             grouped(rollouts * longest),
             grouped(mini_batch_prompts * group_size * longest),
-        )?;
+        ));
         let micro_batch = config.training.micro_batch_tokens;
-        let sequences = micro_batch / longest;
-        writeln!(
-            out,
-            "micro-batch: {} tokens, {sequences} of the longest sequences; changes memory, not the result",
+        lines.push(format!(
+            "micro-batch: {} tokens, {} of the longest sequences; changes memory, not the result",
             grouped(micro_batch),
-        )
-    }
-}
-
-impl Run {
-    /// How the batches of this run come together.
-    pub fn batch_arithmetic(&self) -> BatchArithmetic<'_> {
-        BatchArithmetic(self)
+            micro_batch / longest,
+        ));
+        lines
     }
 
     /// Most prompts asked in one step; `rollout.prompts_per_step` without dynamic sampling.
@@ -177,14 +150,4 @@ fn grouped(number: usize) -> String {
         text.push(digit);
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn digits_stand_in_groups_of_three() {
-        assert_eq!([0, 999, 1000, 20_971_520].map(grouped), ["0", "999", "1,000", "20,971,520"]);
-    }
 }

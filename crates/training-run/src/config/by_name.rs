@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
 
 use question_data::ground_truth::RewardKind;
 use rl_losses::{
@@ -15,22 +14,19 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, json};
 
 pub(super) fn policy_loss<'de, D: Deserializer<'de>>(from: D) -> Result<PolicyLoss, D::Error> {
-    let with_defaults = |name: &str| method(name).map(|method| method.default);
-    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+    from.deserialize_any(NameOrTable(|name| method(name).map(|method| method.default)))
 }
 
 pub(super) fn advantage_estimator<'de, D: Deserializer<'de>>(
     from: D,
 ) -> Result<AdvantageEstimator, D::Error> {
-    let with_defaults = |name: &str| {
+    from.deserialize_any(NameOrTable(|name| {
         estimators().into_iter().find(|entry| entry.name == name).map(|entry| entry.default)
-    };
-    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+    }))
 }
 
 pub(super) fn reward_kind<'de, D: Deserializer<'de>>(from: D) -> Result<RewardKind, D::Error> {
-    let with_defaults = |name: &str| name.parse().ok();
-    from.deserialize_any(NameOrTable { with_defaults, read: PhantomData })
+    from.deserialize_any(NameOrTable(|name| name.parse().ok()))
 }
 
 pub(super) fn reward_kinds<'de, D: Deserializer<'de>>(
@@ -69,12 +65,10 @@ fn or_name(schema: &mut Schema, names: impl IntoIterator<Item = &'static str>) {
     }
 }
 
-struct NameOrTable<T, F> {
-    with_defaults: F,
-    read: PhantomData<T>,
-}
+/// Reads a bare name by the function, which gives its settings their defaults.
+struct NameOrTable<T>(fn(&str) -> Option<T>);
 
-impl<'de, T: Deserialize<'de>, F: Fn(&str) -> Option<T>> Visitor<'de> for NameOrTable<T, F> {
+impl<'de, T: Deserialize<'de>> Visitor<'de> for NameOrTable<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,7 +77,7 @@ impl<'de, T: Deserialize<'de>, F: Fn(&str) -> Option<T>> Visitor<'de> for NameOr
 
     fn visit_str<E: Error>(self, name: &str) -> Result<T, E> {
         // A name there is none of goes to serde, which lists those there are.
-        (self.with_defaults)(name).map_or_else(|| T::deserialize(StrDeserializer::new(name)), Ok)
+        (self.0)(name).map_or_else(|| T::deserialize(StrDeserializer::new(name)), Ok)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<T, A::Error> {

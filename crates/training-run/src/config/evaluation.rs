@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::error::Problems;
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[evaluation]`

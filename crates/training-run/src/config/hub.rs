@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use model_files::hub_name::HubName;
+use model_files::hub_name::{HubName, Snapshot};
 
 use super::sections::{ModelSection, RunConfig};
 
@@ -29,17 +29,6 @@ impl Display for HubFile<'_> {
     }
 }
 
-/// Files of a name in the hub's cache.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
-    /// Hash of the commit.
-    pub commit: String,
-    /// Directory of the commit, which is the directory of a model.
-    pub folder: PathBuf,
-    /// Files of a data set's part, in order.
-    pub files: Vec<PathBuf>,
-}
-
 impl ModelSection {
     /// The directory, or the name with its revision.
     pub fn place(&self) -> PathBuf {
@@ -54,7 +43,7 @@ impl RunConfig {
     /// Replaces names by files, and returns the commits of those names.
     pub(super) fn locate<E>(
         &mut self,
-        mut locate: impl FnMut(HubFile<'_>) -> Result<Located, E>,
+        mut locate: impl FnMut(HubFile<'_>) -> Result<Snapshot, E>,
     ) -> Result<Commits, E> {
         let mut commits = Commits::new();
         self.model.path = self.model.place();
@@ -62,7 +51,7 @@ impl RunConfig {
         for (_, path) in self.models() {
             if let Some(name) = HubName::of_path(path, Path::new("")) {
                 let file = HubFile::Model(&name);
-                let Located { commit, folder, .. } = locate(file)?;
+                let Snapshot { commit, folder, .. } = locate(file)?;
                 commits.insert(file.to_string(), commit);
                 *path = folder;
             }
@@ -70,7 +59,7 @@ impl RunConfig {
         for (_, file) in self.question_files() {
             if let Some(name) = HubName::of_path(&file.path, Path::new("")) {
                 let named = HubFile::DataSet(&name);
-                let Located { commit, files, .. } = locate(named)?;
+                let Snapshot { commit, files, .. } = locate(named)?;
                 commits.insert(named.to_string(), commit);
                 file.located = files;
             }

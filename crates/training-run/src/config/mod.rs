@@ -25,14 +25,13 @@ mod thermostat;
 mod verl;
 
 pub use algorithm::{AlgorithmSection, KlPlacement, RatioTo, ReferenceKl};
-pub use batch_arithmetic::BatchArithmetic;
 pub use error::ConfigError;
 pub(crate) use error::Problems;
 pub use evaluation::{EvaluationSection, SourceEvaluation};
 pub use field::{Field, fields};
 pub(crate) use field::{dotted, leaves};
 pub use guard::{GuardAction, GuardSection};
-pub use hub::{Commits, HubFile, Located};
+pub use hub::{Commits, HubFile};
 pub use model_files::device::Device;
 pub use model_files::dtype::Dtype;
 pub use model_files::lora::{LoraSection, LoraTarget};

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Problems;
 use crate::schedule::Decay;
-use crate::section::section;
 use model_files::dtype::Dtype;
+use model_files::section;
 
 /// Master weight of a parameter that is too coarse for small steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]

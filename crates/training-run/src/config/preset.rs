@@ -108,13 +108,11 @@ impl Run {
             .map_err(|message| ConfigError::of_override(&overrides.join(" --set "), message))?;
         let origin = format!("--preset {name}");
         match config.resolve() {
-            Ok(run) if missing.is_empty() => Ok(run),
-            Ok(_) => Err(ConfigError::Invalid { origin, problems: missing }),
-            Err(ConfigError::Invalid { problems, .. }) => {
-                missing.extend(problems);
-                Err(ConfigError::Invalid { origin, problems: missing })
-            }
-            Err(other) => Err(other),
+            Ok(run) if missing.is_empty() => return Ok(run),
+            Ok(_) => {}
+            Err(ConfigError::Invalid { problems, .. }) => missing.extend(problems),
+            Err(other) => return Err(other),
         }
+        Err(ConfigError::Invalid { origin, problems: missing })
     }
 }

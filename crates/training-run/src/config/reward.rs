@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::by_name;
 use super::error::Problems;
 use crate::overlong::Overlong;
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[reward]`

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::error::Problems;
-use crate::section::section;
+use model_files::section;
 
 section! {
     /// `[rollout]`

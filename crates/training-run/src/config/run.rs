@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use model_files::hub_name::Snapshot;
 use model_files::model_place;
 use question_data::dataset::KINDS_OF_FILE;
 use serde::Serialize;
 
 use super::error::Problems;
-use super::hub::{Commits, HubFile, Located};
+use super::hub::{Commits, HubFile};
 use super::{ConfigError, OptimizerSection, RunConfig};
 use crate::schedule::Schedule;
 
@@ -62,7 +63,7 @@ impl Run {
     /// Those of `locate`.
     pub fn located<E>(
         mut self,
-        locate: impl FnMut(HubFile<'_>) -> Result<Located, E>,
+        locate: impl FnMut(HubFile<'_>) -> Result<Snapshot, E>,
     ) -> Result<Self, E> {
         let written = self.config.clone();
         let commits = self.config.locate(locate)?;

@@ -26,30 +26,6 @@ pub(super) fn is_choice(path: &str) -> bool {
     alternatives.into_iter().any(|branch| is_alternative(branch, schema))
 }
 
-/// Dotted paths of all fields that hold no others.
-#[cfg(test)]
-pub(super) fn leaves() -> Vec<String> {
-    let mut paths = Vec::new();
-    add_leaves(schema(), "", &mut paths);
-    paths
-}
-
-#[cfg(test)]
-fn add_leaves(schema: &Value, prefix: &str, paths: &mut Vec<String>) {
-    let inner: Vec<(String, &Value)> = branches(schema)
-        .into_iter()
-        .filter_map(|branch| branch.get("properties")?.as_object())
-        .flat_map(|properties| properties.iter().map(|(key, value)| (key.clone(), value)))
-        .collect();
-    if inner.is_empty() {
-        return paths.push(prefix.to_owned());
-    }
-    for (key, value) in inner {
-        let path = if prefix.is_empty() { key } else { format!("{prefix}.{key}") };
-        add_leaves(value, &path, paths);
-    }
-}
-
 /// A property of the schema.
 pub(super) struct Property<'a> {
     schema: &'a Value,
@@ -89,7 +65,7 @@ fn is_alternative(branch: &Value, schema: &Value) -> bool {
 }
 
 /// The schema itself and all its alternatives, references resolved.
-fn branches(schema: &Value) -> Vec<&Value> {
+pub(super) fn branches(schema: &Value) -> Vec<&Value> {
     let schema = resolved(schema);
     let alternatives = ["oneOf", "anyOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
     let inner = alternatives.flatten().flat_map(branches);

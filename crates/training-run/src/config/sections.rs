@@ -19,8 +19,7 @@ use super::reward::RewardSection;
 use super::reward_model::RewardModelSection;
 use super::rollout::RolloutSection;
 use crate::dynamic_sampling::DynamicSampling;
-use crate::retention::Retention;
-use crate::section::section;
+use model_files::section;
 
 /// A run as the user wrote it, defaults filled in, nothing checked yet.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -227,14 +226,6 @@ section! {
         pub keep_best: usize = 0,
         /// Metric that orders checkpoints, higher is better: one of `docs/metrics.md`, or `val-core/…`.
         pub best_metric: String = "critic/rewards/mean".to_owned(),
-    }
-}
-
-impl CheckpointSection {
-    /// Which checkpoints stay.
-    pub fn retention(&self) -> Retention {
-        let Self { keep, keep_every, keep_best, .. } = *self;
-        Retention { keep_last: keep, keep_every, keep_best }
     }
 }
 

@@ -1,10 +1,8 @@
 //! Start of runs, by the contents of their folders.
 
 use super::*;
+use crate::config::CheckpointSection;
 use crate::manifest;
-use crate::retention::Retention;
-
-const KEEP_ALL: Retention = Retention { keep_last: 0, keep_every: 0, keep_best: 0 };
 
 /// A run's folder with checkpoints of these steps, all of configuration `a = 1`.
 fn run(root: &Path, steps: &[u64]) {
@@ -15,7 +13,7 @@ fn run(root: &Path, steps: &[u64]) {
         fs::create_dir(folder.path().join(TRAINER_FOLDER)).unwrap();
         let state = folder.path().join(TRAINER_FOLDER).join(STATE_FILE);
         fs::write(state, format!("{{\"step\": {step}}}")).unwrap();
-        directory.finish_checkpoint(step, folder, KEEP_ALL, |_| None).unwrap();
+        directory.finish_checkpoint(step, folder, &CheckpointSection::default(), |_| None).unwrap();
     }
 }
 
@@ -41,64 +39,13 @@ fn auto_begins_goes_on_or_begins_again() {
     fs::remove_dir_all(&root).unwrap();
     run(&root, &[2, 4]);
     assert_eq!(start().checkpoint().map(|checkpoint| checkpoint.step), Some(4));
-    let other = origin(&root, "a = 2\n", &Resume::Auto).unwrap_err().to_string();
-    assert!(
-        other.contains("holds a run with another configuration: `a` is 1 there, 2 now; expected")
-            && other.contains("with --resume ")
-            && other.ends_with("/run)"),
-        "{other}"
-    );
-}
-
-#[test]
-fn what_leaves_the_results_as_they_are_may_change() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("run");
-    let with = |zero: u8, steps: u8| {
-        format!("a = 1\n\n[parallel]\nzero = {zero}\n\n[training]\nsteps = {steps}\n")
-    };
-    RunDirectory::create(&root).unwrap().write_description(&with(0, 1), &(), &()).unwrap();
-    let start = origin(&root, &with(3, 2), &Resume::Auto).unwrap();
-    assert!(matches!(start.origin, Origin::GoOn(..)));
-    let changed: Vec<&str> = start.changes.iter().map(|change| change.field.as_str()).collect();
-    assert_eq!(changed, ["parallel.zero", "training.steps"]);
-    let text = with(3, 2).replace("a = 1", "a = 2\nb = 3");
-    let other = origin(&root, &text, &Resume::Auto).unwrap_err().to_string();
-    assert!(other.contains("`a` is 1 there, 2 now (and another field); expected"), "{other}");
-}
-
-#[test]
-fn never_refuses_a_folder_with_a_run() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("run");
-    assert_eq!(origin(&root, "", &Resume::Never).unwrap().origin, Origin::New);
-    run(&root, &[2]);
-    assert!(
-        said(&root, "never").starts_with(
-            "DIR/run: holds a run with a checkpoint of step 2, expected none with --resume never"
-        ),
-        "{}",
-        said(&root, "never")
-    );
-}
-
-#[test]
-fn a_path_is_a_checkpoint_of_this_run_or_of_another() {
-    let folder = tempfile::tempdir().unwrap();
-    let [root, other] = ["run", "other"].map(|name| folder.path().join(name));
-    run(&root, &[2, 4]);
-    run(&other, &[3, 6]);
-    let from = |root: &Path, path: PathBuf| {
-        origin(root, "a = 1\n", &Resume::From(path)).map(|start| start.origin)
-    };
-    let rewound = from(&root, root.join("checkpoints/step-2")).unwrap();
-    assert!(matches!(rewound, Origin::Rewind(_, Checkpoint { step: 2, .. })), "{rewound:?}");
-    let branch = from(&folder.path().join("new"), other.clone()).unwrap();
-    assert!(matches!(branch, Origin::Branch(Checkpoint { step: 6, .. })), "{branch:?}");
-    let branch = from(&folder.path().join("new"), other.join("checkpoints/step-3")).unwrap();
-    assert!(matches!(branch, Origin::Branch(Checkpoint { step: 3, .. })), "{branch:?}");
-    let both = from(&root, other).unwrap_err().to_string();
-    assert!(both.contains("holds a run with a checkpoint of step 4, expected none"), "{both}");
+    for (resolved, also) in [("a = 2\n", ""), ("a = 2\nb = 3\n", " (and another field)")] {
+        let other = origin(&root, resolved, &Resume::Auto).unwrap_err().to_string();
+        let expected = format!(
+            "holds a run with another configuration: `a` is 1 there, 2 now{also}; expected"
+        );
+        assert!(other.contains(&expected) && other.ends_with("/run)"), "{other}");
+    }
 }
 
 #[test]
@@ -129,61 +76,16 @@ fn what_is_no_checkpoint_is_described() {
     }
 }
 
-/// Appends to a file of a checkpoint of step `step`.
-fn damage(root: &Path, step: u64) {
-    let state = root.join(format!("checkpoints/step-{step}/{TRAINER_FOLDER}/{STATE_FILE}"));
-    fs::write(state, format!("{{\"step\": {step}}} ")).unwrap();
-}
-
-/// Makes a run like [`run`], with checksums.
-fn run_with_checksums(root: &Path, steps: &[u64]) {
-    run(root, steps);
-    for step in steps {
-        let folder = root.join(format!("checkpoints/step-{step}"));
-        manifest::Manifest::default().complete(&folder).unwrap().write(&folder).unwrap();
-    }
-}
-
-#[test]
-fn the_newest_whole_checkpoint_is_taken_and_damaged_ones_are_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let root = folder.path().join("run");
-    let start = || origin(&root, "a = 1\n", &Resume::Auto);
-    run_with_checksums(&root, &[2, 4, 6]);
-    let undamaged = start().unwrap();
-    assert!(matches!(undamaged.origin, Origin::GoOn(_, Some(Checkpoint { step: 6, .. }))));
-    assert_eq!(undamaged.notes, Vec::<String>::new());
-
-    damage(&root, 6);
-    let before = start().unwrap();
-    assert!(matches!(before.origin, Origin::Rewind(_, Checkpoint { step: 4, .. })), "{before:?}");
-    assert_eq!(
-        before.notes,
-        ["the checkpoint of step 6 is damaged: trainer/state.json has 12 bytes, expected 11"]
-    );
-    // One that is named is taken or refused.
-    let asked = said(&root, root.join("checkpoints/step-6").to_str().unwrap());
-    assert!(
-        asked.starts_with("DIR/run/checkpoints/step-6: damaged: trainer/state.json"),
-        "{asked}"
-    );
-
-    damage(&root, 4);
-    damage(&root, 2);
-    let none = said(&root, "auto");
-    assert!(
-        none.starts_with("DIR/run: no checkpoint is whole: the checkpoint of step 6"),
-        "{none}"
-    );
-    assert!(none.contains("step 4") && none.contains("step 2"), "{none}");
-}
-
 #[test]
 fn a_pointer_that_is_damaged_is_named_and_does_without() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("run");
     let start = || origin(&root, "a = 1\n", &Resume::Auto).unwrap();
-    run_with_checksums(&root, &[2, 4]);
+    run(&root, &[2, 4]);
+    for checkpoint in ["checkpoints/step-2", "checkpoints/step-4"].map(|name| root.join(name)) {
+        let manifest = manifest::Manifest::default().complete(&checkpoint).unwrap();
+        manifest.write(&checkpoint).unwrap();
+    }
     let latest = root.join("checkpoints/latest");
     for (text, step) in [("", 4), ("step-x\n", 4), ("step-9\n", 4), ("step-3\n", 2)] {
         fs::write(&latest, text).unwrap();
@@ -246,7 +148,7 @@ fn a_run_is_trained_by_one_process_and_from_where_it_stands() {
     );
     directory.check_latest(start.as_ref()).unwrap();
     let checkpoint = directory.begin_checkpoint(4).unwrap();
-    directory.finish_checkpoint(4, checkpoint, KEEP_ALL, |_| None).unwrap();
+    directory.finish_checkpoint(4, checkpoint, &CheckpointSection::default(), |_| None).unwrap();
     let text = directory.check_latest(start.as_ref()).unwrap_err().to_string();
     assert!(
         text.contains("trained this run meanwhile, up to step 4; expected it as it was"),

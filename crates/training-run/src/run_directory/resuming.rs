@@ -5,7 +5,7 @@ use std::fs;
 use serde::Serialize;
 use whole_file::{FileError, LONGEST_TEXT_BYTES, read_at_most, write_atomically};
 
-use super::{Checkpoint, RunDirectory, file_name, pretty_json, step_of};
+use super::{Checkpoint, RunDirectory, file_name, step_of};
 use crate::resume::Change;
 use crate::run_file::{RunFileError, entries, if_there};
 
@@ -52,8 +52,7 @@ impl RunDirectory {
             lines.extend(format!("{line}\n").bytes());
         }
         write_atomically(&path, &lines)?;
-        write_atomically(&self.config(), config_text.as_bytes())?;
-        Ok(write_atomically(&self.resolved(), &pretty_json(resolved))?)
+        Ok(self.write_configuration(config_text, resolved)?)
     }
 
     /// Removes the samples of steps after `step`, which will be repeated.
@@ -91,25 +90,5 @@ mod tests {
             [1, 2, 3, 12].map(there),
             [(true, true), (true, true), (false, false), (false, false)]
         );
-    }
-
-    #[test]
-    fn what_a_run_goes_on_with_is_written_down() {
-        let folder = tempfile::tempdir().unwrap();
-        let directory = RunDirectory::create(&folder.path().join("run")).unwrap();
-        directory.write_description("a = 1\n", &1, &()).unwrap();
-        directory.record_changes(3, &[], "a = 9\n", &9).unwrap();
-        assert_eq!(fs::read_to_string(directory.config()).unwrap(), "a = 1\n");
-        for now in ["2", "3"] {
-            let [field, before, now] = ["a", "1", now].map(str::to_owned);
-            let text = format!("a = {now}\n");
-            directory.record_changes(4, &[Change { field, before, now }], &text, &2).unwrap();
-        }
-        assert_eq!(fs::read_to_string(directory.config()).unwrap(), "a = 3\n");
-        assert_eq!(fs::read_to_string(directory.resolved()).unwrap(), "2\n");
-        let history = fs::read_to_string(directory.root().join("changes.jsonl")).unwrap();
-        let lines: Vec<&str> = history.lines().collect();
-        assert_eq!(lines[0], r#"{"after_step":4,"before":"1","field":"a","now":"2"}"#);
-        assert_eq!(lines.len(), 2);
     }
 }

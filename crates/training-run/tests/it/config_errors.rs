@@ -303,8 +303,7 @@ fn absurd_sizes_are_refused_by_the_dry_run_already() {
         let text = error(arguments);
         assert!(text.contains(expected), "{arguments:?}: {text}");
     }
-    let largest = parse(SMALL, &["rollout.group_size=32768"]).unwrap().resolve().unwrap();
-    assert_eq!(largest.batch_arithmetic().rollouts(), 1 << 20);
+    parse(SMALL, &["rollout.group_size=32768"]).unwrap().resolve().expect("2^20 responses");
 }
 
 #[test]

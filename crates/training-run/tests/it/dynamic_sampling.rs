@@ -4,8 +4,7 @@ use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use training_run::dynamic_sampling::{
-    Demand, DynamicSampling, GroupSampler, NextBatch, SampledGroup, SamplingError, StepGroups,
-    WhenShort,
+    Demand, DynamicSampling, GroupSampler, SampledGroup, SamplingError, StepGroups, WhenShort,
 };
 use training_run::metrics::StepMetrics;
 
@@ -35,7 +34,7 @@ fn step(
 ) -> Result<(StepGroups<usize>, Vec<usize>), SamplingError> {
     sampler.begin_step(step, demand);
     let mut asked = Vec::new();
-    while let NextBatch::Ask(count) = sampler.next(demand) {
+    while let Some(count) = sampler.next(demand) {
         asked.push(count);
         let groups = prompts.take(count).map(|(name, right)| group(right, step, name)).collect();
         sampler.add(groups, demand)?;
@@ -240,7 +239,7 @@ proptest! {
         for number in 1..=6 {
             sampler.begin_step(number, &demand);
             asked += sampler.add_ahead(&demand).unwrap();
-            while let NextBatch::Ask(count) = sampler.next(&demand) {
+            while let Some(count) = sampler.next(&demand) {
                 asked += count;
                 let groups = prompts.by_ref().take(count);
                 let groups = groups.map(|(name, right)| group(right, number, name)).collect();

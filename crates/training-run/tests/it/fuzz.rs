@@ -28,7 +28,7 @@ proptest! {
         let text = String::from_utf8_lossy(&bytes);
         in_time(|| {
             let run = RunConfig::parse(&text, Path::new("run.toml"), &[]).ok()?.resolve().ok()?;
-            Some(run.batch_arithmetic().to_string())
+            Some(run.batch_arithmetic())
         });
     }
 

@@ -3,17 +3,18 @@
 use std::fs;
 
 use serde_json::json;
+use training_run::config::CheckpointSection;
 use training_run::metric;
 use training_run::metrics::StepMetrics;
-use training_run::retention::{Retention, scores};
+use training_run::retention::scores;
 use training_run::run_directory::{Checkpoint, RunDirectory};
 use workspace_tests::files::{folder, message, names};
 
 fn save(directory: &RunDirectory, step: u64, keep: usize) {
     let progress = directory.begin_checkpoint(step).expect("the folder can be made");
     fs::write(progress.path().join("weights"), step.to_string()).expect("it can be written");
-    let last = Retention { keep_last: keep, keep_every: 0, keep_best: 0 };
-    directory.finish_checkpoint(step, progress, last, |_| None).expect("it can be finished");
+    let last = CheckpointSection { keep, ..CheckpointSection::default() };
+    directory.finish_checkpoint(step, progress, &last, |_| None).expect("it can be finished");
 }
 
 #[test]
@@ -86,7 +87,8 @@ fn a_run_is_not_started_over_another_nor_resumed_from_nothing() {
 fn the_best_and_every_so_manieth_checkpoint_stay_beside_the_last() {
     let folder = folder(&[]);
     let directory = RunDirectory::create(&folder.path().join("x")).unwrap();
-    let rules = Retention { keep_last: 1, keep_every: 4, keep_best: 1 };
+    let rules =
+        CheckpointSection { keep: 1, keep_every: 4, keep_best: 1, ..CheckpointSection::default() };
     let rewards = [0.1, 0.9, 0.2, 0.3, 0.4, 0.5];
     let history: Vec<StepMetrics> = (1..)
         .zip(rewards)
@@ -100,7 +102,7 @@ fn the_best_and_every_so_manieth_checkpoint_stay_beside_the_last() {
         let progress = directory.begin_checkpoint(step).unwrap();
         let scored = scores(&history, "critic/rewards/mean");
         let score = |step: u64| scored.get(&step).copied();
-        directory.finish_checkpoint(step, progress, rules, score).unwrap();
+        directory.finish_checkpoint(step, progress, &rules, score).unwrap();
     }
     let steps: Vec<u64> =
         directory.list_checkpoints().unwrap().iter().map(|checkpoint| checkpoint.step).collect();

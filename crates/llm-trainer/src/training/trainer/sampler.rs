@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context, anyhow, ensure};
 use question_data::question_order::QuestionOrder;
 use training_run::config::InFlight;
-use training_run::dynamic_sampling::{GroupSampler, NextBatch, SampledGroup, StepGroups};
+use training_run::dynamic_sampling::{GroupSampler, SampledGroup, StepGroups};
 use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
 use super::drawer::Drawer;
@@ -91,7 +91,7 @@ impl Sampler {
         };
         let key = StepKey { seed: config.seed, step };
         let mut asked = waiting.add_ahead(&demand)? as u64;
-        while let NextBatch::Ask(count) = waiting.next(&demand) {
+        while let Some(count) = waiting.next(&demand) {
             let chosen = self.order.next_batch(count);
             let rollout = pass
                 .roll_out(&self.mesh, &drawer.prompts(&chosen), key, asked, phase)

@@ -3,9 +3,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::model_config::error::ModelConfigError;
 use crate::model_config::experts::ExpertOptions;
-use crate::model_config::fields::Fields;
+use crate::model_config::fields::{Fields, Read};
 
 /// Parts of attention that not every model has.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -101,7 +100,7 @@ impl AttentionOptions {
     pub(super) const WITH_HEAD_NORMS: Self = Self { query_key_norm: true, ..Self::PLAIN };
 
     /// Reads `attention_bias`: biases on all four projections, or none.
-    pub(super) fn with_biases(self, fields: &Fields<'_>) -> Result<Self, ModelConfigError> {
+    pub(super) fn with_biases(self, fields: &Fields<'_>) -> Read<Self> {
         let bias = fields.flag("attention_bias", false)?;
         Ok(Self { query_key_value_bias: bias, output_bias: bias, ..self })
     }
@@ -130,7 +129,7 @@ pub(in crate::model_config) struct Description {
     /// Attention of a model whose fields have their usual values.
     pub(in crate::model_config) attention: AttentionOptions,
     /// Reads the fields that change attention.
-    pub(in crate::model_config) read: fn(&Fields<'_>) -> Result<AttentionOptions, ModelConfigError>,
+    pub(in crate::model_config) read: fn(&Fields<'_>) -> Read<AttentionOptions>,
     /// Writes the fields that [`read`](Self::read) reads.
     pub(in crate::model_config) write: fn(AttentionOptions, &mut Value),
     /// The fields of experts, if its blocks have some.
@@ -139,6 +138,6 @@ pub(in crate::model_config) struct Description {
 
 /// Reader and writer of the fields of a mixture of experts.
 pub(in crate::model_config) struct ExpertFields {
-    pub(in crate::model_config) read: fn(&Fields<'_>) -> Result<ExpertOptions, ModelConfigError>,
+    pub(in crate::model_config) read: fn(&Fields<'_>) -> Read<ExpertOptions>,
     pub(in crate::model_config) write: fn(&ExpertOptions, &mut Value),
 }

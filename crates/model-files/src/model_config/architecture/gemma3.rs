@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::description::{Activation, AttentionOptions, BlockOptions, Description, SlidingWindow};
-use crate::model_config::error::ModelConfigError;
-use crate::model_config::fields::Fields;
+use crate::model_config::fields::{Fields, Read};
 
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Gemma3ForCausalLM",
@@ -32,7 +31,7 @@ pub(super) const DESCRIPTION: Description = Description {
     experts: None,
 };
 
-fn read_window(fields: &Fields<'_>) -> Result<SlidingWindow, ModelConfigError> {
+fn read_window(fields: &Fields<'_>) -> Read<SlidingWindow> {
     Ok(SlidingWindow {
         tokens: fields.count_or("sliding_window", 4096)?,
         first_block: 0,
@@ -48,7 +47,7 @@ fn read_window(fields: &Fields<'_>) -> Result<SlidingWindow, ModelConfigError> {
 }
 
 /// Reads the distance of blocks that attend to all tokens. Newer files list the kind of each block, which takes precedence.
-fn read_pattern(fields: &Fields<'_>) -> Result<usize, ModelConfigError> {
+fn read_pattern(fields: &Fields<'_>) -> Read<usize> {
     let pattern = fields.count_or("sliding_window_pattern", 6)?;
     let Some(types) = fields.present("layer_types").and_then(Value::as_array) else {
         return Ok(pattern);

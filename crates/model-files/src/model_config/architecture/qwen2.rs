@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::description::{AttentionOptions, BlockOptions, Description, SlidingWindow};
-use crate::model_config::error::ModelConfigError;
-use crate::model_config::fields::Fields;
+use crate::model_config::fields::{Fields, Read};
 
 const ATTENTION: AttentionOptions =
     AttentionOptions { query_key_value_bias: true, ..AttentionOptions::PLAIN };
@@ -23,7 +22,7 @@ pub(super) const DESCRIPTION: Description = Description {
 };
 
 /// Reads `use_sliding_window`, `sliding_window`, `max_window_layers` and `layer_types`, which Qwen3 shares.
-pub(super) fn read_window(fields: &Fields<'_>) -> Result<Option<SlidingWindow>, ModelConfigError> {
+pub(super) fn read_window(fields: &Fields<'_>) -> Read<Option<SlidingWindow>> {
     let tokens = if fields.flag("use_sliding_window", false)? {
         fields.count_or_null("sliding_window", 4096)?
     } else {

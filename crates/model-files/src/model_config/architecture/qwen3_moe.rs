@@ -3,9 +3,8 @@
 use serde_json::Value;
 
 use super::description::{AttentionOptions, BlockOptions, Description, ExpertFields};
-use crate::model_config::error::ModelConfigError;
 use crate::model_config::experts::ExpertOptions;
-use crate::model_config::fields::Fields;
+use crate::model_config::fields::{Fields, Read, count};
 
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen3MoeForCausalLM",
@@ -24,11 +23,10 @@ pub(super) const DESCRIPTION: Description = Description {
 };
 
 /// Reads the fields of the experts; `router_aux_loss_coef` is for pretraining and not used.
-fn read_experts(fields: &Fields<'_>) -> Result<ExpertOptions, ModelConfigError> {
-    let dense = fields.present("mlp_only_layers").map_or(Some(Vec::new()), |value| {
-        let index = |value: &Value| usize::try_from(value.as_u64()?).ok();
-        value.as_array()?.iter().map(index).collect()
-    });
+fn read_experts(fields: &Fields<'_>) -> Read<ExpertOptions> {
+    let dense = fields
+        .present("mlp_only_layers")
+        .map_or(Some(Vec::new()), |value| value.as_array()?.iter().map(count).collect());
     Ok(ExpertOptions {
         // Newer files have the second name.
         count: fields.count_or("num_experts", fields.count_or("num_local_experts", 128)?)?,

@@ -1,6 +1,7 @@
-//! A section of the configuration: each field with its default beside it.
+//! A section of a configuration: each field with its default beside it.
 
-/// Defines a struct of settings, of which each may be left out of a file.
+/// Defines a struct of settings, of which each may be left out of a file; by `serde` and `schemars` of the crate that calls it.
+#[macro_export]
 macro_rules! section {
     (
         $(#[$attribute:meta])*
@@ -23,5 +24,3 @@ macro_rules! section {
         }
     };
 }
-
-pub(crate) use section;
