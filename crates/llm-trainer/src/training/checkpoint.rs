@@ -17,7 +17,7 @@ use whole_file::{DirectoryInProgress, LONGEST_TEXT_BYTES, read_at_most};
 
 use super::adamw::AdamW;
 use super::reward_model::RewardModel;
-use super::rollout::QuestionGroup;
+use super::sample::QuestionGroup;
 use super::trainer_state::TrainerState;
 use decoder::model::Decoder;
 use decoder::routes::RouteShape;
@@ -138,9 +138,7 @@ fn finish(
 /// Bounds that the parts of a checkpoint must fit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Number of questions of the run.
     pub(super) questions: usize,
-    /// Number of responses to each question.
     pub(super) group_size: usize,
     /// Number of tokens of the model's vocabulary.
     pub(super) vocab_size: usize,

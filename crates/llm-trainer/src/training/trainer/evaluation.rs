@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
 use counter_rng::{Purpose, purpose_seed};
+use decoder::generation::SamplingKey;
 use model_files::sampling::Sampling;
 use question_data::prompt::Prompt;
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate};
@@ -15,8 +16,8 @@ use training_run::metrics::{MetricName, StepMetrics, Validation};
 use super::policy::Policy;
 use super::sampler::Sampler;
 use crate::training::engine::ExternalEngine;
-use crate::training::rollout::{Rollout, Sample, SamplingPass};
-use crate::training::step_key::StepKey;
+use crate::training::rollout::{Rollout, SamplingPass};
+use crate::training::sample::Sample;
 
 impl Sampler {
     pub(super) fn evaluates(&self) -> bool {
@@ -75,13 +76,13 @@ impl Sampler {
         let (drawer, step) = (&self.drawer, metrics.step());
         let config = drawer.run.config();
         let sampling = Sampling { temperature, ..Sampling::DEFAULT };
-        let options = drawer.rewarder.text.options(&config.rollout, samples, sampling);
-        let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
+        let options = drawer.judge.text.options(&config.rollout, samples, sampling);
+        let seed = purpose_seed(config.seed, Purpose::Evaluation);
+        let first = SamplingKey { seed, step, prompt: first };
         let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
         let engine = drawer.sampled_by(&policy.model, external, true);
-        let judge = drawer.rewarder.judge(config)?;
-        let pass = SamplingPass { engine, options: &options, judge };
-        let rollout = pass.roll_out(&self.mesh, prompts, key, first, &tell);
+        let pass = SamplingPass { engine, options: &options, judge: &drawer.judge };
+        let rollout = pass.roll_out(&self.mesh, prompts, first, &tell);
         rollout.with_context(|| format!("evaluation after step {step}"))
     }
 
@@ -129,9 +130,7 @@ impl Sampler {
         // A single response needs no comparison of wrong answers.
         let truth = match group {
             [_] => None,
-            _ => Some(
-                self.drawer.rewarder.judge(self.drawer.run.config())?.truth(&prompt.question)?,
-            ),
+            _ => Some(self.drawer.judge.truth(&prompt.question)?),
         };
         let answers: Vec<Option<String>> =
             group.iter().map(|sample| judge(truth.as_ref()?, &sample.text).normal_form).collect();
