@@ -25,7 +25,7 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
-use super::checkpoint::{self, Snapshot};
+use super::checkpoint::Snapshot;
 use super::custom_reward::CustomReward;
 use super::measurement::{record_played, record_rollout, record_update};
 use super::policy_pass::PolicyPass;
@@ -328,13 +328,16 @@ impl Trainer {
         let Policy { model, optimizer, reward_model, .. } = &self.policy;
         let full = model.full(self.mesh.run.is_first())?;
         let snapshot = Snapshot {
+            mesh: &self.mesh,
+            directory: &self.recorder.directory,
+            config: self.config(),
             model: &full,
             optimizer,
             reward_model: reward_model.as_ref(),
             state: &self.state,
             waiting: &self.sampler.waiting,
         };
-        checkpoint::save(snapshot, &self.mesh, &self.recorder.directory, self.config())
+        snapshot.save()
     }
 
     fn config(&self) -> &RunConfig {

@@ -170,7 +170,7 @@ fn differing(host: &AdamW, there: &AdamW) -> Option<&'static str> {
 }
 
 /// The numbers as integers, so that 0 differs from -0.
-fn bits(numbers: &Tensor) -> Tensor {
+pub(super) fn bits(numbers: &Tensor) -> Tensor {
     match numbers.kind() {
         Kind::Float => numbers.view_dtype(Kind::Int),
         _ => numbers.view_dtype(Kind::Int16),

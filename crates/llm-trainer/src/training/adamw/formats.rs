@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::device_step::formats;
+use super::device_step::{bits, formats};
 use super::{AdamW, Slope, Stepped};
 use crate::training::split_weight::{is_narrow, joined, nearest, split};
 
@@ -97,11 +97,6 @@ fn pairs(one: &AdamW, other: &AdamW) -> [(&'static str, [Tensor; 2]); 4] {
         ("first moment", pair(|stepped| &stepped.moments[0])),
         ("second moment", pair(|stepped| &stepped.moments[1])),
     ]
-}
-
-fn bits(values: &Tensor) -> Tensor {
-    let words = if is_narrow(values) { Kind::Int16 } else { Kind::Int };
-    values.view_dtype(words)
 }
 
 fn assert_same(one: &AdamW, other: &AdamW, step_number: i64) {

@@ -73,20 +73,17 @@ impl Drawer {
         let is_dropped = |place| rollout.dropped.iter().any(|(dropped, _)| *dropped == place);
         let kept = (0..).zip(chosen).filter(|(place, _)| !is_dropped(*place));
         let groups = kept.zip(rollout.samples.chunks(self.demand().group_size));
-        groups.map(|((_, &question), samples)| self.group(step, question, samples)).collect()
-    }
-
-    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
         // Rewards of the verdicts alone: a length penalty says nothing about the question.
         let earned = self.run.config().reward.values;
         let is_own = self.judge.custom_reward.is_some() || self.environment.is_some();
         let worth =
             |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
-        SampledGroup {
+        let groups = groups.map(|((_, &question), samples)| SampledGroup {
             rewards: samples.iter().map(worth).collect(),
             right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
             sampled_at: step,
             responses: QuestionGroup { question, samples: samples.to_vec() },
-        }
+        });
+        groups.collect()
     }
 }

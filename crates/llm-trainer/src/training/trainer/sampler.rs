@@ -130,8 +130,17 @@ impl Sampler {
         for later in next..=last {
             let count = self.waiting.prompts_ahead(later - step, &self.drawer.demand());
             let chosen = self.order.next_batch(count);
-            let ahead = RolloutAhead::begin(&self.drawer, &self.mesh, chosen, later, step)?;
-            self.ahead.push_back(ahead);
+            let share = asked_share(&self.mesh, chosen.len());
+            let first = SamplingKey { seed: config.seed, step: later, prompt: share.start as u64 };
+            let (drawer, asked) = (Arc::clone(&self.drawer), chosen[share].to_vec());
+            let thread = std::thread::Builder::new().name(format!("rollout of step {later}"));
+            let thread = thread.spawn(move || {
+                let engine = drawer.engine.as_ref().context("no servers to ask ahead of a step")?;
+                let (engine, judge) = (Engine::External(engine), &drawer.judge);
+                let pass = SamplingPass { engine, options: &drawer.options(), judge };
+                pass.answer(&drawer.prompts(&asked), first, &|_| {})
+            })?;
+            self.ahead.push_back(RolloutAhead { step: later, asked_at: step, chosen, thread });
         }
         Ok(())
     }
@@ -201,27 +210,4 @@ pub(super) struct RolloutAhead {
     chosen: Vec<usize>,
     /// Waits for this rank's responses.
     thread: JoinHandle<anyhow::Result<Rollout>>,
-}
-
-impl RolloutAhead {
-    /// Asks the servers for responses to the `chosen` questions.
-    fn begin(
-        drawer: &Arc<Drawer>,
-        mesh: &DeviceMesh,
-        chosen: Vec<usize>,
-        step: u64,
-        asked_at: u64,
-    ) -> anyhow::Result<Self> {
-        let share = asked_share(mesh, chosen.len());
-        let (drawer, asked) = (Arc::clone(drawer), chosen[share.clone()].to_vec());
-        let thread = std::thread::Builder::new().name(format!("rollout of step {step}"));
-        let thread = thread.spawn(move || {
-            let engine = drawer.engine.as_ref().context("no servers to ask ahead of a step")?;
-            let (engine, judge) = (Engine::External(engine), &drawer.judge);
-            let pass = SamplingPass { engine, options: &drawer.options(), judge };
-            let (seed, prompt) = (drawer.run.config().seed, share.start as u64);
-            pass.answer(&drawer.prompts(&asked), SamplingKey { seed, step, prompt }, &|_| {})
-        })?;
-        Ok(Self { step, asked_at, chosen, thread })
-    }
 }
