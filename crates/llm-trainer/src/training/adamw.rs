@@ -5,7 +5,6 @@ mod files;
 #[cfg(test)]
 mod formats;
 mod host_step;
-mod layout;
 mod narrow_step;
 mod over_ranks;
 mod place;
@@ -44,10 +43,8 @@ pub struct AdamW {
     /// Seed of the noise for rounding moments.
     seed: u64,
     applied: u64,
-    /// Kernels that step the state; step counts are then on the CPU.
-    kernels: Option<Arc<CudaKernels>>,
-    /// The reason that no kernels step the state although they could.
-    kernel_fault: Option<String>,
+    /// Kernels that step the state, if it takes any. An error is the reason that none do although they could.
+    kernels: Result<Option<Arc<CudaKernels>>, String>,
 }
 
 /// A tensor that is stepped, with its state.
@@ -59,40 +56,20 @@ struct Stepped {
     place: Place,
     /// Gradient of the shard for one step; `None` where the parameter's own is taken.
     gradient: Option<Tensor>,
-    master_copy: MasterCopy,
+    /// Master weight: in `f32` at least, or its lower half as `i16` with the parameter as the upper one
+    /// ([`split_weight`](super::split_weight)). `None`: the parameter is wide enough, or no master weight is wanted.
+    copy: Option<Tensor>,
     /// First and second moment.
     moments: [Tensor; 2],
-    /// Number of steps taken, a scalar.
-    steps: Tensor,
 }
 
-/// Master weight of a parameter.
-#[derive(Debug)]
-enum MasterCopy {
-    /// None: the parameter is wide enough itself, or no master weight is wanted.
-    None,
-    /// The weight in `f32` at least; the parameter is the nearest value to it.
-    Full(Tensor),
-    /// The lower half of the `f32` weight, as `i16`; the parameter is the upper half ([`split_weight`](super::split_weight)).
-    LowerHalf(Tensor),
-}
-
-impl MasterCopy {
-    /// The master weight, or its lower half.
-    fn tensor(&self) -> Option<&Tensor> {
-        match self {
-            Self::None => None,
-            Self::Full(copy) | Self::LowerHalf(copy) => Some(copy),
-        }
-    }
-
-    /// [`tensor`](Self::tensor), for changes in place.
-    fn tensor_mut(&mut self) -> Option<&mut Tensor> {
-        match self {
-            Self::None => None,
-            Self::Full(copy) | Self::LowerHalf(copy) => Some(copy),
-        }
-    }
+/// A gradient that a tensor is stepped by.
+#[derive(Debug, Clone, Copy)]
+struct Slope<'a> {
+    gradient: &'a Tensor,
+    /// Factor by which it is first scaled, if it is clipped.
+    scale: Option<f64>,
+    learning_rate: f64,
 }
 
 impl Stepped {
@@ -104,24 +81,28 @@ impl Stepped {
             Dtype::Bf16 => Kind::BFloat16,
         };
         // In the host's memory there are master weights of parameters of any kind.
-        let master_copy = match (memory, is_narrow(&parameter), options.master) {
+        let copy = match (memory, is_narrow(&parameter), options.master) {
             (Memory::Host, true, _) | (_, true, MasterWeights::F32) => {
-                MasterCopy::Full(memory.settle(&parameter.detach().to_kind(Kind::Float)))
+                Some(memory.settle(&parameter.detach().to_kind(Kind::Float)))
             }
-            (Memory::Host, false, _) => MasterCopy::Full(memory.settle(&parameter)),
-            (Memory::Device, false, _) | (_, true, MasterWeights::None) => MasterCopy::None,
+            (Memory::Host, false, _) => Some(memory.settle(&parameter)),
             (Memory::Device, true, MasterWeights::Split) => {
-                MasterCopy::LowerHalf(Tensor::zeros(parameter.size(), (Kind::Int16, device)))
+                Some(Tensor::zeros(parameter.size(), (Kind::Int16, device)))
             }
+            (Memory::Device, false, _) | (_, true, MasterWeights::None) => None,
         };
         Self {
             moments: [(); 2].map(|()| Tensor::zeros(parameter.size(), (moment_kind, device))),
-            steps: Tensor::zeros([0i64; 0], (Kind::Float, device)),
             parameter,
             place,
             gradient: None,
-            master_copy,
+            copy,
         }
+    }
+
+    /// Returns true if the parameter is the upper half of its master weight.
+    fn is_split(&self) -> bool {
+        self.copy.as_ref().is_some_and(|copy| copy.kind() == Kind::Int16)
     }
 
     /// The gradient as it is stepped; undefined if no backward pass has made one.
@@ -147,9 +128,13 @@ impl AdamW {
 
     /// Fresh state in `memory`. In the host's memory, steps run there piece by piece, and only parameters are on the device.
     pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
+        let placement = model.placement();
         let named = model.trained_parameters().into_iter();
-        let named = named.map(|(name, parameter)| (name, parameter.shallow_clone()));
-        Self::of_named(memory, model.placement(), named, options, seed)
+        let placed = named.map(|(name, parameter)| {
+            (Place::of(&placement, &name, parameter.size()), parameter.shallow_clone())
+        });
+        let placed = placed.collect();
+        Self::of_placed(memory, placement, placed, options, seed)
     }
 
     /// Fresh state for any parameters.
@@ -158,21 +143,12 @@ impl AdamW {
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
-        Self::of_named(Memory::Device, Placement::default(), trained, options, seed)
-    }
-
-    fn of_named(
-        memory: Memory,
-        placement: Placement,
-        named: impl IntoIterator<Item = (String, Tensor)>,
-        options: &OptimizerSection,
-        seed: u64,
-    ) -> Self {
-        let place = |name: &str, parameter: &Tensor| Place::of(&placement, name, parameter.size());
-        let named = named.into_iter();
-        let placed: Vec<(Place, Tensor)> =
-            named.map(|(name, parameter)| (place(&name, &parameter), parameter)).collect();
-        Self::of_placed(memory, placement, placed, options, seed)
+        let placement = Placement::default();
+        let place = |(name, parameter): (String, Tensor)| {
+            (Place::of(&placement, &name, parameter.size()), parameter)
+        };
+        let placed = trained.into_iter().map(place).collect();
+        Self::of_placed(Memory::Device, placement, placed, options, seed)
     }
 
     fn of_placed(
@@ -191,14 +167,9 @@ impl AdamW {
             memory,
             seed,
             applied: 0,
-            kernels: None,
-            kernel_fault: None,
+            kernels: Ok(None),
         };
-        match state.tested_kernels() {
-            Ok(Some(kernels)) => state.use_kernels(kernels),
-            Ok(None) => {}
-            Err(fault) => state.kernel_fault = Some(fault),
-        }
+        state.kernels = state.tested_kernels();
         state
     }
 
@@ -236,16 +207,13 @@ impl AdamW {
         if let Some(square) = self.square_by_kernels(&gradients) {
             return square;
         }
-        let mut sum: Option<Tensor> = None;
-        for gradient in &gradients {
+        let squares = gradients.iter().flat_map(|gradient| {
             let flat = gradient.reshape(-1);
-            for (start, count) in pieces(&flat, NORM_ELEMENTS) {
-                let piece = flat.narrow(0, start, count).to_kind(Kind::Double);
-                let square = piece.square().sum(Kind::Double);
-                sum = Some(sum.map_or_else(|| square.shallow_clone(), |sum| sum + &square));
-            }
-        }
-        sum.map_or(0.0, |sum| sum.double_value(&[]))
+            pieces(&flat, NORM_ELEMENTS).map(move |(start, count)| {
+                flat.narrow(0, start, count).to_kind(Kind::Double).square().sum(Kind::Double)
+            })
+        });
+        squares.reduce(|sum, square| sum + square).map_or(0.0, |sum| sum.double_value(&[]))
     }
 
     /// Steps one parameter; its gradient is first scaled.
@@ -255,32 +223,34 @@ impl AdamW {
         scale: Option<f64>,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
-        let stepped = &mut self.tensors[index];
+        let stepped = &self.tensors[index];
         let gradient = stepped.gradient();
         let mut gradient =
             if gradient.defined() { gradient } else { stepped.parameter.zeros_like() };
-        let _same = stepped.steps.g_add_scalar_(1.0);
-        if self.step_by_kernel(index, &gradient, scale, learning_rate).is_some() {
+        let slope = Slope { gradient: &gradient, scale, learning_rate };
+        if self.step_by_kernel(index, slope).is_some() {
             return Ok(());
         }
         let Stepped { parameter, moments, .. } = &self.tensors[index];
         let narrow_moments = self.options.moments == Dtype::Bf16;
         if narrow_moments || is_narrow(parameter) || self.memory.is_host() {
-            if self.step_on_host(index, &gradient, scale, learning_rate).is_some() {
-                return Ok(());
-            }
-            return self.step_narrow(index, &gradient, scale, learning_rate);
+            let done = self.step_on_host(index, slope);
+            return done.map_or_else(|| self.step_narrow(index, slope), Ok);
         }
         if let Some(scale) = scale {
             let _same = gradient.g_mul_scalar_(scale);
         }
-        self.apply(index, parameter, &gradient, moments.each_ref(), learning_rate)
+        self.apply(parameter, &gradient, moments.each_ref(), learning_rate)
     }
 
-    /// Applies libtorch's step of tensor `index` to its weight and moments, or to pieces of them.
+    /// Number of steps that every tensor has taken, f32 `[]`.
+    fn steps(&self) -> Tensor {
+        Tensor::from(self.applied as f32)
+    }
+
+    /// Applies libtorch's step to the weight and moments of a tensor, or to pieces of them.
     fn apply(
         &self,
-        index: usize,
         master: &Tensor,
         gradient: &Tensor,
         [first, second]: [&Tensor; 2],
@@ -292,7 +262,7 @@ impl AdamW {
             &[gradient],
             &[first],
             &[second],
-            &[&self.tensors[index].steps.to_device(master.device())],
+            &[&self.steps().to_device(master.device())],
             learning_rate,
             betas,
             weight_decay,

@@ -17,7 +17,7 @@ use whole_file::{DirectoryInProgress, LONGEST_TEXT_BYTES, read_at_most};
 
 use super::adamw::AdamW;
 use super::reward_model::RewardModel;
-use super::rollout::QuestionGroup;
+use super::sample::QuestionGroup;
 use super::trainer_state::TrainerState;
 use decoder::model::Decoder;
 use decoder::routes::RouteShape;
@@ -26,9 +26,12 @@ use ranks::{DeviceMesh, Ranks};
 /// Groups left over by dynamic sampling, within that folder; absent if there are none.
 const WAITING: &str = "waiting.json";
 
-/// Content of a checkpoint.
+/// Content of a checkpoint, and its run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Snapshot<'a> {
+    pub(super) mesh: &'a DeviceMesh,
+    pub(super) directory: &'a RunDirectory,
+    pub(super) config: &'a RunConfig,
     pub(super) model: &'a Decoder,
     pub(super) optimizer: &'a AdamW,
     pub(super) reward_model: Option<&'a RewardModel>,
@@ -37,49 +40,82 @@ pub(super) struct Snapshot<'a> {
     pub(super) waiting: &'a GroupSampler<QuestionGroup>,
 }
 
-/// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. All ranks call it: each
-/// writes its part of the optimiser's state, and the first one all else.
-pub(super) fn save(
-    snapshot: Snapshot<'_>,
-    mesh: &DeviceMesh,
-    directory: &RunDirectory,
-    config: &RunConfig,
-) -> anyhow::Result<()> {
-    let mut begun = None;
-    let path = if mesh.run.is_first() {
-        begin(snapshot, directory, config)
-            .map(|folder| begun.insert(folder).path().to_string_lossy().into_owned())
-    } else {
-        Ok(String::new())
-    };
-    let path = mesh.run.gather_ok("the folder of the checkpoint", path)?.swap_remove(0);
-    let files = save_state(mesh, snapshot.optimizer, &Path::new(&path).join(TRAINER_FOLDER))?;
-    let finish = |folder| finish(folder, files, snapshot.state.step, directory, config);
-    mesh.run.agree("whether the checkpoint is written", begun.map_or(Ok(()), finish))
-}
+impl Snapshot<'_> {
+    /// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. All ranks call it: each
+    /// writes its part of the optimiser's state, and the first one all else.
+    pub(super) fn save(self) -> anyhow::Result<()> {
+        let ranks = &self.mesh.run;
+        let mut begun = None;
+        let path = if ranks.is_first() {
+            self.begin().map(|folder| begun.insert(folder).path().to_string_lossy().into_owned())
+        } else {
+            Ok(String::new())
+        };
+        let path = ranks.gather_ok("the folder of the checkpoint", path)?.swap_remove(0);
+        let files = self.save_state(&Path::new(&path).join(TRAINER_FOLDER))?;
+        let finished = begun.map_or(Ok(()), |folder| self.finish(folder, files));
+        ranks.agree("whether the checkpoint is written", finished)
+    }
 
-/// Writes the optimiser's state to `folder`, each rank its part. Waits for all ranks and returns the checksums of the files of all but
-/// the first.
-fn save_state(
-    mesh: &DeviceMesh,
-    optimizer: &AdamW,
-    folder: &Path,
-) -> anyhow::Result<BTreeMap<String, FileSum>> {
-    let write = |name: String| -> anyhow::Result<Option<(String, FileSum)>> {
-        let path = folder.join(&name);
-        optimizer.save(&path)?;
-        if mesh.run.is_first() {
-            return Ok(None);
+    /// Writes the optimiser's state to `folder`, each rank its part. Waits for all ranks and returns the checksums of the files of all
+    /// but the first.
+    fn save_state(self, folder: &Path) -> anyhow::Result<BTreeMap<String, FileSum>> {
+        let Self { mesh, optimizer, .. } = self;
+        let write = |name: String| -> anyhow::Result<Option<(String, FileSum)>> {
+            let path = folder.join(&name);
+            optimizer.save(&path)?;
+            if mesh.run.is_first() {
+                return Ok(None);
+            }
+            let place = || path.display().to_string();
+            // The first rank cannot flush files that another machine has written.
+            std::fs::File::open(&path)?.sync_all().with_context(place)?;
+            let sum = FileSum::of(&path).with_context(place)?;
+            Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
+        };
+        let written = optimizer.file_name(mesh).map_or(Ok(None), write);
+        let written = mesh.run.gather_ok("whether every shard is written", written)?;
+        Ok(written.into_iter().flatten().collect())
+    }
+
+    /// Begins a checkpoint's folder, which has not its name yet, with all files but the optimiser's state.
+    fn begin(self) -> anyhow::Result<DirectoryInProgress> {
+        let tokenizer_source = &self.config.model.path;
+        let folder = self.directory.begin_checkpoint(self.state.step)?;
+        self.model.save(folder.path(), tokenizer_source)?;
+        let trainer = folder.path().join(TRAINER_FOLDER);
+        std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
+        if let Some(reward_model) = self.reward_model {
+            reward_model.save(folder.path(), tokenizer_source)?;
         }
-        let place = || path.display().to_string();
-        // The first rank cannot flush files that another machine has written.
-        std::fs::File::open(&path)?.sync_all().with_context(place)?;
-        let sum = FileSum::of(&path).with_context(place)?;
-        Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
-    };
-    let written = optimizer.file_name(mesh).map_or(Ok(None), write);
-    let written = mesh.run.gather_ok("whether every shard is written", written)?;
-    Ok(written.into_iter().flatten().collect())
+        let write = |name: &str, text: String| {
+            let path = trainer.join(name);
+            std::fs::write(&path, text).with_context(|| path.display().to_string())
+        };
+        let state = TrainerState { has_manifest: true, ..self.state.clone() };
+        write(STATE_FILE, serde_json::to_string_pretty(&state)?)?;
+        if self.waiting.waiting_groups().next().is_some() {
+            write(WAITING, serde_json::to_string(self.waiting)?)?;
+        }
+        Ok(folder)
+    }
+
+    /// Writes the checksums, of which `files` are known, and gives the folder its name.
+    fn finish(
+        self,
+        folder: DirectoryInProgress,
+        files: BTreeMap<String, FileSum>,
+    ) -> anyhow::Result<()> {
+        let settings = &self.config.checkpoint;
+        Manifest { files }.complete(folder.path())?.write(folder.path())?;
+        let scores = match settings.keep_best {
+            0 => BTreeMap::new(),
+            _ => scores(&read_metrics(&self.directory.metrics())?, &settings.best_metric),
+        };
+        let score = |step| scores.get(&step).copied();
+        self.directory.finish_checkpoint(self.state.step, folder, settings, score)?;
+        Ok(())
+    }
 }
 
 /// Checks that the files of a checkpoint are unchanged. Each rank reads its share of them; all ranks get the same result.
@@ -89,58 +125,10 @@ pub(crate) fn checked(ranks: &Ranks, checkpoint: &Checkpoint) -> anyhow::Result<
     Ok(Checked::together(ranks.gather("what is damaged of the checkpoint", report)?))
 }
 
-/// Begins a checkpoint's folder, which has not its name yet, with all files but the optimiser's state.
-fn begin(
-    snapshot: Snapshot<'_>,
-    directory: &RunDirectory,
-    config: &RunConfig,
-) -> anyhow::Result<DirectoryInProgress> {
-    let Snapshot { model, reward_model, state, waiting, .. } = snapshot;
-    let tokenizer_source = &config.model.path;
-    let folder = directory.begin_checkpoint(state.step)?;
-    model.save(folder.path(), tokenizer_source)?;
-    let trainer = folder.path().join(TRAINER_FOLDER);
-    std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
-    if let Some(reward_model) = reward_model {
-        reward_model.save(folder.path(), tokenizer_source)?;
-    }
-    let write = |name: &str, text: String| {
-        let path = trainer.join(name);
-        std::fs::write(&path, text).with_context(|| path.display().to_string())
-    };
-    let state = TrainerState { has_manifest: true, ..state.clone() };
-    write(STATE_FILE, serde_json::to_string_pretty(&state)?)?;
-    if waiting.waiting_groups().next().is_some() {
-        write(WAITING, serde_json::to_string(waiting)?)?;
-    }
-    Ok(folder)
-}
-
-/// Writes the checksums, of which `files` are known, and gives the folder its name.
-fn finish(
-    folder: DirectoryInProgress,
-    files: BTreeMap<String, FileSum>,
-    step: u64,
-    directory: &RunDirectory,
-    config: &RunConfig,
-) -> anyhow::Result<()> {
-    let settings = &config.checkpoint;
-    Manifest { files }.complete(folder.path())?.write(folder.path())?;
-    let scores = match settings.keep_best {
-        0 => BTreeMap::new(),
-        _ => scores(&read_metrics(&directory.metrics())?, &settings.best_metric),
-    };
-    let score = |step| scores.get(&step).copied();
-    directory.finish_checkpoint(step, folder, settings, score)?;
-    Ok(())
-}
-
 /// Bounds that the parts of a checkpoint must fit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Number of questions of the run.
     pub(super) questions: usize,
-    /// Number of responses to each question.
     pub(super) group_size: usize,
     /// Number of tokens of the model's vocabulary.
     pub(super) vocab_size: usize,

@@ -43,36 +43,28 @@ impl<'a> PolicyPass<'a> {
     pub fn checkpointed_forward(&self, sequences: &[&Sequence]) -> CheckpointedForward<'a> {
         let (pass, model) = (*self, self.model);
         let layout = TokenLayout::of(sequences.iter().copied());
-        let micro_batches = self.micro_batches(sequences);
         let scalar_bytes = model.kind().elt_size_in_bytes();
         let bytes_per_token = activation_bytes_per_token(model.config(), scalar_bytes);
         let mut room = if model.is_local() { pass.activation_bytes } else { 0 };
-        let mut last: Vec<Tensor> = {
-            let _open = model.open_embedding();
-            micro_batches.iter().map(|part| tch::no_grad(|| model.embed(&part.token_ids))).collect()
-        };
-        let count = model.block_count();
-        let mut blocks = Vec::with_capacity(count);
-        for index in 0..count {
-            let _open = model.open_block(index, Some(model.after_block(index)));
-            let run = |(part, x): (&PackedSequences, &mut Tensor)| {
-                let mut input = leaf(x);
-                let needed = part.tokens().saturating_mul(bytes_per_token);
-                let output = (needed <= room).then(|| {
-                    room -= needed;
-                    part.block(model, index, &input)
-                });
-                *x = match &output {
-                    Some(output) => output.detach(),
-                    None => tch::no_grad(|| part.block(model, index, &input)),
-                };
-                if output.is_none() && pass.block_inputs.is_host() {
-                    input = send_away(&input);
-                }
-                BlockRun { input, output }
+        let mut blocks: Vec<Vec<BlockRun>> = Vec::new();
+        blocks.resize_with(model.block_count(), Vec::new);
+        let (micro_batches, last) = self.through_blocks(sequences, |index, _, part, x| {
+            let mut input = leaf(x);
+            let needed = part.tokens().saturating_mul(bytes_per_token);
+            let output = (needed <= room).then(|| {
+                room -= needed;
+                part.block(model, index, &input)
+            });
+            let next = match &output {
+                Some(output) => output.detach(),
+                None => tch::no_grad(|| part.block(model, index, &input)),
             };
-            blocks.push(micro_batches.iter().zip(&mut last).map(run).collect());
-        }
+            if output.is_none() && pass.block_inputs.is_host() {
+                input = send_away(&input);
+            }
+            blocks[index].push(BlockRun { input, output });
+            next
+        });
         CheckpointedForward { pass, micro_batches, blocks, last, layout }
     }
 

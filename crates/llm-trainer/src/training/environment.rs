@@ -12,16 +12,16 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use counter_rng::{Purpose, hash};
 use decoder::generation::{Ask, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
-use model_files::text_tokenizer::TextTokenizer;
+use model_files::model_config::ModelConfig;
 use question_data::prompt::Prompt;
 use training_run::config::{EnvironmentSection, RunConfig};
 
-use super::step_key::StepKey;
+use super::response_text::ResponseText;
 use crate::serve::{
     BatchCapacity, ModelRequest, Owner, Reader, Recording, RequestEvent, Rollouts, Settings, Terms,
     Work, open,
@@ -45,22 +45,15 @@ pub(crate) struct Environment {
     heard: Mutex<Receiver<Event>>,
 }
 
-/// Numbers that the ids of rollouts are made of, and that key their noise, as in single turns.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Numbering {
-    pub(super) key: StepKey,
-    pub(super) first_prompt: u64,
-    /// True if the rollouts measure the policy; their ids begin with `evaluation-`.
-    pub(super) evaluates: bool,
-}
-
 /// Rollouts that are played now.
 struct Play<'a> {
     environment: &'a Environment,
     prompts: &'a [&'a Prompt],
-    numbering: Numbering,
+    /// Key of the first prompt's noise. Its numbers make the ids of rollouts, too.
+    first: SamplingKey,
+    /// True if the rollouts measure the policy; their ids begin with `evaluation-`.
+    evaluates: bool,
     options: &'a GenerationOptions,
-    /// The next rollout to begin.
     next: usize,
     /// Requests of each rollout that waits for the policy.
     waiting: BTreeMap<usize, Vec<Work>>,
@@ -70,15 +63,19 @@ struct Play<'a> {
 }
 
 impl Environment {
-    /// Opens the address; harnesses start with their first rollout.
+    /// Opens the address if the run has harnesses, which start with their first rollout. `model` is the policy's configuration.
     pub(super) fn start(
-        section: &EnvironmentSection,
         config: &RunConfig,
-        tokenizer: &TextTokenizer,
-        vocab_size: usize,
-        options: &GenerationOptions,
-    ) -> anyhow::Result<Self> {
+        text: &ResponseText,
+        model: &ModelConfig,
+    ) -> anyhow::Result<Option<Self>> {
         let rollout = &config.rollout;
+        let Some(section) = &rollout.environment else { return Ok(None) };
+        let (tokens, positions) = (section.context_tokens, model.max_position_embeddings);
+        ensure!(
+            tokens <= positions,
+            "rollout.environment.context_tokens is {tokens}, expected at most max_position_embeddings = {positions}"
+        );
         let rollouts = Arc::new(Rollouts::of_run(Terms {
             longest_turn: rollout.max_response_tokens,
             turns: section.max_turns,
@@ -86,7 +83,7 @@ impl Environment {
         }));
         let seed = RandomState::new();
         let api_key = format!("{:016x}{:016x}", seed.hash_one(0), seed.hash_one(1));
-        let (rows, tokens) = (rollout.rows.min(section.workers), section.context_tokens);
+        let rows = rollout.rows.min(section.workers);
         let mut settings = Settings {
             queue: 4 * section.workers,
             connections: 8 * section.workers,
@@ -97,11 +94,11 @@ impl Environment {
         };
         settings.admission.api_key = Some(api_key.clone());
         let reader = Reader {
-            tokenizer: tokenizer.clone(),
+            tokenizer: text.tokenizer.clone(),
             template: ChatTemplate::load(&config.model.path)?,
             model_name: MODEL_NAME.to_owned(),
-            vocab_size,
-            eos_ids: options.stop_ids.clone(),
+            vocab_size: model.vocab_size,
+            eos_ids: text.stop_ids.clone(),
             capacity: BatchCapacity { rows, tokens, cpu_kernels: rollout.cpu_kernels },
         };
         let (address, mut requests) = open(settings, reader).context("rollout.environment")?;
@@ -118,7 +115,7 @@ impl Environment {
         })?;
         let harnesses = Harnesses::new(section);
         let (section, heard) = (section.clone(), Mutex::new(heard));
-        Ok(Self { section, address, api_key, rollouts, harnesses, events, heard })
+        Ok(Some(Self { section, address, api_key, rollouts, harnesses, events, heard }))
     }
 
     /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason.
@@ -126,7 +123,8 @@ impl Environment {
         &self,
         decoder: &Decoder,
         prompts: &[&Prompt],
-        numbering: Numbering,
+        first: SamplingKey,
+        evaluates: bool,
         options: &GenerationOptions,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<Result<Played, String>>> {
@@ -134,7 +132,8 @@ impl Environment {
         let mut play = Play {
             environment: self,
             prompts,
-            numbering,
+            first,
+            evaluates,
             options,
             next: 0,
             waiting: BTreeMap::new(),
@@ -175,8 +174,7 @@ impl Play<'_> {
         let (environment, place) = (self.environment, self.next);
         self.next += 1;
         let (prompt, member) = (place / self.options.samples, place % self.options.samples);
-        let Numbering { key: StepKey { seed, step }, first_prompt, .. } = self.numbering;
-        let key = SamplingKey { seed, step, prompt: first_prompt + prompt as u64 };
+        let key = SamplingKey { prompt: self.first.prompt + prompt as u64, ..self.first };
         let (id, sampling) = (self.id(place), self.options.sampling);
         let owner = Owner { place, key, member: member as u64, sampling };
         environment.rollouts.begin(id.clone(), Recording::owned(owner));
@@ -194,16 +192,14 @@ impl Play<'_> {
 
     fn id(&self, place: usize) -> String {
         let (prompt, member) = (place / self.options.samples, place % self.options.samples);
-        let Numbering { key, first_prompt, evaluates } = self.numbering;
-        let prefix = if evaluates { "evaluation-" } else { "" };
-        format!("{prefix}{}-{}-{member}", key.step, first_prompt + prompt as u64)
+        let prefix = if self.evaluates { "evaluation-" } else { "" };
+        format!("{prefix}{}-{}-{member}", self.first.step, self.first.prompt + prompt as u64)
     }
 
     /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
     fn ask(&mut self, work: Work) {
         let Some((owner, _)) = work.turn else { return };
-        let SamplingKey { seed, step, .. } = owner.key;
-        let is_of_step = StepKey { seed, step } == self.numbering.key;
+        let is_of_step = SamplingKey { prompt: self.first.prompt, ..owner.key } == self.first;
         if is_of_step && self.playing.contains_key(&owner.place) {
             self.waiting.entry(owner.place).or_default().push(work);
         }

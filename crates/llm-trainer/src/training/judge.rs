@@ -4,103 +4,148 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use code_sandbox::Sandbox;
-use model_files::stop_strings::StopStrings;
-use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
+use code_sandbox::{Helper, Sandbox};
+use model_files::text_tokenizer::TextTokenizer;
 use question_data::dataset::Question;
 use question_data::ground_truth::{GroundTruth, RewardKinds};
-use rayon::{Scope, ThreadPool};
-use reward_math::{Options, Reward, Verdict};
+use question_data::prompt::Prompt;
+use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
+use reward_math::{Options, Reward};
 use rl_losses::OverlongPenalty;
+use training_run::config::RunConfig;
 
 use super::custom_reward::{CustomReward, RewardInput};
+use super::response_text::ResponseText;
+use super::reward_program::custom_reward;
+use super::sample::Sample;
+use super::sequence::Sequence;
 use decoder::generation::{Finish, Generated, Listener, Tally};
 
 /// Interval between progress messages.
 const TELL_EVERY: Duration = Duration::from_millis(500);
 
-/// Settings for judging responses.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Judge<'a> {
-    /// Decodes tokens to the text that is judged.
-    pub(crate) tokenizer: &'a TextTokenizer,
-    /// Texts that end a response and are not judged.
-    pub(crate) stop_strings: Option<&'a StopStrings>,
+/// The verifiers of a run with their resources.
+#[derive(Debug)]
+pub(crate) struct Judge {
+    pub(super) text: ResponseText,
     /// Settings for finding and comparing an answer.
-    pub(crate) options: &'a Options,
+    options: Options,
     /// Kind of comparison for each source of questions.
-    pub(crate) kinds: &'a RewardKinds,
-    /// Sandbox for programs, if any are run.
-    pub(crate) sandbox: Option<&'a Sandbox>,
+    kinds: RewardKinds,
+    /// Sandbox for programs in responses, if any are run.
+    pub(super) sandbox: Option<Sandbox>,
     /// Thread pool for judging; `None` for that of the process.
-    pub(crate) pool: Option<&'a ThreadPool>,
-    pub(crate) reward: Reward,
+    pub(super) pool: Option<ThreadPool>,
+    reward: Reward,
     /// Custom reward of a response, in place of `reward`.
-    pub(crate) own: Option<&'a CustomReward>,
-    pub(crate) overlong: Option<OverlongPenalty>,
+    pub(super) custom_reward: Option<CustomReward>,
+    overlong: Option<OverlongPenalty>,
 }
 
-impl Judge<'_> {
+impl Judge {
+    /// Compares answers as expressions, and rewards the right ones.
+    pub(crate) fn plain(tokenizer: TextTokenizer, options: Options) -> Self {
+        Self {
+            text: ResponseText::plain(tokenizer),
+            options,
+            kinds: RewardKinds::default(),
+            sandbox: None,
+            pool: None,
+            reward: Reward::default(),
+            custom_reward: None,
+            overlong: None,
+        }
+    }
+
+    /// Starts the verifiers that `config` names.
+    pub(super) fn start(config: &RunConfig, text: ResponseText) -> anyhow::Result<Self> {
+        let (settings, kinds) = (&config.reward, config.reward.kinds());
+        let sandbox = if kinds.run_programs() {
+            Some(Sandbox::start(&settings.code, Helper::find()?)?)
+        } else {
+            None
+        };
+        Ok(Self {
+            text,
+            options: settings.grading.clone(),
+            kinds,
+            sandbox,
+            pool: Some(ThreadPoolBuilder::new().num_threads(settings.threads).build()?),
+            reward: settings.values,
+            custom_reward: custom_reward(settings)?,
+            overlong: settings.overlong.penalty(config.rollout.max_response_tokens)?,
+        })
+    }
+
     /// Parses the known answer to a question.
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
         let kind = self.kinds.of(&question.source);
-        kind.read(&question.answer, self.options)
+        kind.read(&question.answer, &self.options)
             .map(|truth| truth.asked(&question.text()))
             .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
     }
 
-    /// The text of a response up to a stop string.
-    pub(super) fn text(&self, token_ids: &[u32]) -> Result<String, TokenizerError> {
-        let text = self.tokenizer.decode(token_ids)?;
-        Ok(self.stop_strings.map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
+    /// A response to `prompt` with its verdict, not rewarded yet.
+    fn judged(
+        &self,
+        prompt: &Prompt,
+        truth: &GroundTruth,
+        response: Generated,
+    ) -> anyhow::Result<Sample> {
+        let text = self.text.decode(&response.token_ids)?;
+        let verdict = truth.judge(&text, self.sandbox.as_ref())?;
+        Ok(Sample {
+            truncated: response.finish == Finish::Length,
+            sequence: Sequence {
+                mask: response.mask,
+                routes: response.routes,
+                ..Sequence::new(prompt.tokens.clone(), response.token_ids)
+            },
+            rollout_log_prob: response.log_prob,
+            text,
+            verdict,
+            reward: 0.0,
+            length_reward: 0.0,
+            versions: Vec::new(),
+        })
     }
 
-    /// Rewards of judged responses, in their order, in reward units.
-    pub(super) fn rewards(&self, judged: &[RewardInput<'_>]) -> anyhow::Result<Vec<Earned>> {
-        let earned = match self.own {
-            Some(own) => own.of(judged)?,
+    /// Sets the rewards of judged responses, in reward units; there are `size` to each prompt.
+    pub(super) fn reward(
+        &self,
+        prompts: &[&Prompt],
+        samples: &mut [Sample],
+        size: usize,
+    ) -> anyhow::Result<()> {
+        let judged = samples.iter().enumerate().map(|(index, sample)| RewardInput {
+            question: &prompts[index / size].question,
+            response: &sample.text,
+            verdict: &sample.verdict,
+            tokens: sample.sequence.response.len(),
+            truncated: sample.truncated,
+        });
+        let judged: Vec<RewardInput<'_>> = judged.collect();
+        let earned = match &self.custom_reward {
+            Some(custom) => custom.of(&judged)?,
             None => judged.iter().map(|one| self.reward.of(one.verdict)).collect(),
         };
-        let penalty = |tokens| self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
-        let both = std::iter::zip(earned, judged).map(|(earned, one)| {
-            let length = penalty(one.tokens);
-            Earned { reward: earned + length, length }
-        });
-        Ok(both.collect())
-    }
-}
-
-/// Reward of a response.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Earned {
-    /// Reward, with that of its length.
-    pub(super) reward: f64,
-    /// Reward of its length alone, at most 0.
-    pub(super) length: f64,
-}
-
-/// A response with its verdict.
-#[derive(Debug)]
-pub(super) struct Graded {
-    pub(super) response: Generated,
-    pub(super) text: String,
-    pub(super) verdict: Verdict,
-}
-
-impl Graded {
-    /// Returns true if the response was truncated at the length limit.
-    pub(super) fn truncated(&self) -> bool {
-        self.response.finish == Finish::Length
+        for (sample, earned) in samples.iter_mut().zip(earned) {
+            let tokens = sample.sequence.response.len();
+            let length = self.overlong.map_or(0.0, |overlong| overlong.penalty(tokens));
+            (sample.reward, sample.length_reward) = (earned + length, length);
+        }
+        Ok(())
     }
 }
 
 /// One slot per response, filled by whichever thread judges it: order and content do not depend on the threads.
-pub(super) type Places = Vec<OnceLock<anyhow::Result<Graded>>>;
+pub(super) type Places = Vec<OnceLock<anyhow::Result<Sample>>>;
 
 /// Passes every finished response to the threads of a scope.
 pub(super) struct Grader<'a, 'scope> {
     pub(super) scope: &'a Scope<'scope>,
-    pub(super) judge: Judge<'scope>,
+    pub(super) judge: &'scope Judge,
+    pub(super) prompts: &'scope [&'scope Prompt],
     /// One ground truth per prompt.
     pub(super) truths: &'scope [GroundTruth],
     /// One slot per response, prompt after prompt.
@@ -115,15 +160,11 @@ pub(super) struct Grader<'a, 'scope> {
 impl Listener for Grader<'_, '_> {
     fn finished(&mut self, index: usize, response: Generated) {
         let (judge, places) = (self.judge, self.places);
-        let truth = &self.truths[index / (places.len() / self.truths.len())];
+        let prompt = index / (places.len() / self.truths.len());
+        let (truth, prompt) = (&self.truths[prompt], self.prompts[prompt]);
         self.scope.spawn(move |_| {
-            let grade = || {
-                let text = judge.text(&response.token_ids)?;
-                let verdict = truth.judge(&text, judge.sandbox)?;
-                Ok(Graded { response, text, verdict })
-            };
             // Every response finishes once.
-            let _filled = places[index].set(grade());
+            let _filled = places[index].set(judge.judged(prompt, truth, response));
         });
     }
 
@@ -149,17 +190,8 @@ mod tests {
     #[test]
     fn a_formula_of_the_question_earns_nothing() {
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tiny_qwen2_tied");
-        let judge = Judge {
-            tokenizer: &TextTokenizer::load(&fixture).expect("a fixture"),
-            stop_strings: None,
-            options: &Options::default(),
-            kinds: &RewardKinds::default(),
-            sandbox: None,
-            pool: None,
-            reward: Reward::default(),
-            own: None,
-            overlong: None,
-        };
+        let tokenizer = TextTokenizer::load(&fixture).expect("a fixture");
+        let judge = Judge::plain(tokenizer, Options::default());
         let question = Question {
             id: "1".to_owned(),
             problem: r"Evaluate $\int_0^1 x^2\,dx$.".to_owned(),

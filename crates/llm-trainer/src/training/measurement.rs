@@ -5,80 +5,13 @@ use question_data::prompt::Prompt;
 use reward_math::Verdict;
 use rl_losses::{EntropyChangeColumns, EntropyChangeSums, quadrants};
 use serde::Serialize;
-use torch_ext::distributed::{GroupOperation, Traffic};
 use training_run::config::RunConfig;
 use training_run::metric;
 use training_run::metrics::StepMetrics;
 
-use super::policy_pass::{Sequence, Statistics};
-use super::rollout::Rollout;
+use super::policy_pass::Statistics;
 use super::scored::ScoredRollout;
 use super::update::{UpdateColumns, UpdateSums};
-
-/// Wall times of one step, in seconds.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Timings {
-    /// Sampling that the step has waited for.
-    pub(super) generation: f64,
-    /// All sampling, that of later steps included.
-    pub(super) drawing: f64,
-    pub(super) judging: f64,
-    /// Response tokens sampled in the step, trained on or not.
-    pub(super) drawn_tokens: usize,
-    /// Responses sampled in the step, and those whose tokens had to be guessed.
-    pub(super) retokenised: Option<(usize, usize)>,
-    /// Measuring the entropy's change.
-    pub(super) probe: f64,
-    pub(super) step: f64,
-}
-
-impl Timings {
-    /// Adds a rollout of this step; an engine that `is_external` may not return its tokens.
-    pub(super) fn add_rollout(&mut self, rollout: &Rollout, is_external: bool) {
-        self.generation += rollout.generation_seconds;
-        self.judging += rollout.judging_seconds;
-        self.add_drawn(rollout, is_external);
-    }
-
-    /// Adds a rollout that was sampled beside other work of this step.
-    pub(super) fn add_drawn(&mut self, rollout: &Rollout, is_external: bool) {
-        if is_external {
-            let (responses, retokenised) = self.retokenised.unwrap_or_default();
-            self.retokenised =
-                Some((responses + rollout.samples.len(), retokenised + rollout.retokenised));
-        }
-        self.drawing += rollout.generation_seconds;
-        self.drawn_tokens +=
-            rollout.samples.iter().map(|sample| sample.sequence.response.len()).sum::<usize>();
-    }
-
-    /// Records the times, and the peak memory of this process on `device` so far.
-    pub(super) fn record(
-        &self,
-        metrics: &mut StepMetrics,
-        sequences: &[&Sequence],
-        device: tch::Device,
-    ) {
-        let tokens: usize = sequences.iter().map(|sequence| sequence.len()).sum();
-        metrics.insert(metric!("timing_s/gen"), self.generation);
-        metrics.insert(metric!("timing_s/reward"), self.judging);
-        metrics.insert(metric!("timing_s/probe"), self.probe);
-        metrics.insert(metric!("timing_s/step"), self.step);
-        metrics.insert(metric!("perf/total_num_tokens"), tokens as f64);
-        metrics.insert(metric!("perf/throughput"), tokens as f64 / self.step);
-        if let Some((responses, retokenised)) = self.retokenised {
-            let fraction = retokenised as f64 / responses as f64;
-            metrics.insert(metric!("rollout/retokenised_fraction"), fraction);
-        }
-        if self.drawing > 0.0 {
-            let rate = self.drawn_tokens as f64 / self.drawing;
-            metrics.insert(metric!("perf/generated_tokens_per_second"), rate);
-        }
-        if let Some(bytes) = crate::machine::peak_bytes(device) {
-            metrics.insert(metric!("perf/max_memory_bytes"), bytes as f64);
-        }
-    }
-}
 
 /// Records metrics known before the update: rewards, lengths, entropy and covariances of the whole rollout batch.
 pub(super) fn record_rollout(
@@ -244,37 +177,6 @@ fn record_covariances_by_difficulty(metrics: &mut StepMetrics, scored: &ScoredRo
     }
 }
 
-/// Records bytes sent and seconds waited by this rank since `before`; nothing for a single process.
-pub(super) fn record_traffic(
-    metrics: &mut StepMetrics,
-    before: &[(GroupOperation, Traffic)],
-    now: &[(GroupOperation, Traffic)],
-) {
-    if now.is_empty() {
-        return;
-    }
-    let (mut bytes, mut seconds) = (0, 0.0);
-    let names = [
-        (GroupOperation::AllReduce, metric!("parallel/all_reduce_bytes")),
-        (GroupOperation::AllGather, metric!("parallel/all_gather_bytes")),
-        (GroupOperation::ReduceScatter, metric!("parallel/reduce_scatter_bytes")),
-    ];
-    let mut of_kind = vec![0; names.len()];
-    for ((operation, before), (_, now)) in before.iter().zip(now) {
-        let sent = now.bytes_sent - before.bytes_sent;
-        bytes += sent;
-        seconds += now.waited.saturating_sub(before.waited).as_secs_f64();
-        if let Some(kind) = names.iter().position(|(name, _)| name == operation) {
-            of_kind[kind] += sent;
-        }
-    }
-    metrics.insert(metric!("parallel/bytes_sent"), bytes as f64);
-    metrics.insert(metric!("parallel/wait_seconds"), seconds);
-    for ((_, name), bytes) in names.into_iter().zip(of_kind) {
-        metrics.insert(name, bytes as f64);
-    }
-}
-
 /// Records the results of the step's updates.
 pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learning_rate: f64) {
     let per_update = |sum: f64| sum / sums.updates as f64;
@@ -346,28 +248,8 @@ fn mean(values: &[f64]) -> f64 {
 mod tests {
     use rl_losses::AdvantageEstimator;
 
-    use super::super::rollout::Sample;
+    use super::super::sample::Sample;
     use super::*;
-
-    /// Twelve responses of three tokens took 4 s beside an update of 9 s, of which the step has waited for none.
-    #[test]
-    fn sampling_beside_an_update_has_the_rate_of_sampling() {
-        let sample = Sample::wrong(vec![2, 3, 4]);
-        let rollout = Rollout {
-            samples: vec![sample; 12],
-            generation_seconds: 4.0,
-            judging_seconds: 1.0,
-            retokenised: 3,
-            ..Rollout::default()
-        };
-        let mut timings = Timings { step: 9.0, ..Timings::default() };
-        timings.add_drawn(&rollout, true);
-        let mut metrics = StepMetrics::new(1);
-        timings.record(&mut metrics, &[], tch::Device::Cpu);
-        assert_eq!(metrics.get("timing_s/gen"), Some(0.0));
-        assert_eq!(metrics.get("perf/generated_tokens_per_second"), Some(9.0));
-        assert_eq!(metrics.get("rollout/retokenised_fraction"), Some(0.25));
-    }
 
     /// Groups of four responses of one token. Means -2 and 0: (3·1·1 + (-3)·(-3)) / 4 = 3, and its negative.
     #[test]

@@ -126,10 +126,6 @@ impl<'a> PolicyPass<'a> {
         use_head(Tensor::cat(&states.collect::<Vec<_>>(), 0))
     }
 
-    pub(super) fn micro_batches(&self, sequences: &[&Sequence]) -> Vec<PackedSequences> {
-        PackedSequences::split(self.model, sequences, self.micro_batch_tokens)
-    }
-
     /// Micro-batches and the last block's output of each, without autograd. `record` takes the choice of experts.
     fn last_hidden(
         &self,
@@ -137,19 +133,31 @@ impl<'a> PolicyPass<'a> {
         mut record: Option<&mut RouteRecord>,
     ) -> (Vec<PackedSequences>, Vec<Tensor>) {
         let _no_grad = tch::no_grad_guard();
-        let micro_batches = self.micro_batches(sequences);
+        self.through_blocks(sequences, |index, number, part, x| {
+            let (output, routing) = part.block_with_routing(self.model, index, x);
+            if let Some(record) = &mut record {
+                record.add(number, part.lacks_routes, routing);
+            }
+            output
+        })
+    }
+
+    /// Micro-batches and the last block's output of each. `apply` is given the index of the block, and the number of the
+    /// micro-batch, itself and its input; it returns the output.
+    pub(super) fn through_blocks(
+        &self,
+        sequences: &[&Sequence],
+        mut apply: impl FnMut(usize, usize, &PackedSequences, &Tensor) -> Tensor,
+    ) -> (Vec<PackedSequences>, Vec<Tensor>) {
+        let micro_batches = PackedSequences::split(self.model, sequences, self.micro_batch_tokens);
         let mut states: Vec<Tensor> = {
-            let _open = self.model.open_embedding();
+            let (_open, _no_grad) = (self.model.open_embedding(), tch::no_grad_guard());
             micro_batches.iter().map(|part| self.model.embed(&part.token_ids)).collect()
         };
         for index in 0..self.model.block_count() {
             let _open = self.model.open_block(index, Some(self.model.after_block(index)));
             for (number, (part, x)) in micro_batches.iter().zip(&mut states).enumerate() {
-                let (output, routing) = part.block_with_routing(self.model, index, x);
-                *x = output;
-                if let Some(record) = &mut record {
-                    record.add(number, part.lacks_routes, routing);
-                }
+                *x = apply(index, number, part, x);
             }
         }
         (micro_batches, states)

@@ -82,8 +82,10 @@ pub fn learn_outcomes(
         let first = learnt.log_ratio.len();
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
         let log_ratio = log_ratios(&log_prob, reference);
-        let loss = cross_entropy(&log_ratio, sequences, outcomes, beta)
-            .map_err(|source| UpdateError::Outcomes { step, mini_batch: learnt.updates, source })?;
+        let loss = cross_entropy(&log_ratio, sequences, outcomes, beta).map_err(|error| {
+            let (model, mini_batch) = ("reward model, ", learnt.updates);
+            UpdateError::MiniBatch { model, step, mini_batch, part: "", source: error.into() }
+        })?;
         learnt.loss += loss.value * sequences.len() as f64;
         learnt.rewards.extend(loss.rewards);
         let has_tokens = !log_ratio.is_empty();
@@ -117,11 +119,9 @@ fn cross_entropy(
 /// Output of a reward model for one step's responses.
 #[derive(Debug)]
 pub(super) struct RewardModelOutput {
-    /// Log-ratio of every response token, from which the advantages are made, in nats.
-    pub(super) log_ratio: Vec<f64>,
     /// Agreement of its rewards with the outcomes, before it learnt from them.
     pub(super) agreement: OutcomeAgreement,
-    /// Results of learning from them.
+    /// Results of learning from them; the log-ratios are those from which the advantages are made.
     pub(super) learnt: Learnt,
     /// Learning rate of its last optimiser step; `None` if it took none.
     pub(super) learning_rate: Option<f64>,
@@ -238,17 +238,17 @@ impl RewardModel {
             reference_log_prob: &reference,
             mini_batch_sequences: self.section.mini_batch_prompts * group_size,
         };
-        let (log_ratio, learnt) = self.learn(ranks, config, batch, step, done)?;
+        let learnt = self.learn(ranks, config, batch, step, done)?;
         let groups = vec![group_size; sequences.len() / group_size];
         let rewards = beyond_rounding(&learnt.rewards, sequences, self.beta, self.model.kind());
         let agreement = outcome_agreement(&rewards, outcomes, &groups)?;
         let last = (done + learnt.updates as u64).checked_sub(1).filter(|_| learnt.updates > 0);
         let peak = self.section.optimizer.learning_rate;
         let learning_rate = last.map(|last| peak * self.schedule.factor(last));
-        Ok(RewardModelOutput { log_ratio, agreement, learnt, learning_rate })
+        Ok(RewardModelOutput { agreement, learnt, learning_rate })
     }
 
-    /// The log-ratios from which the advantages are made, and the results of learning, if it learns.
+    /// Results of learning, if it learns, with the log-ratios from which the advantages are made.
     fn learn(
         &mut self,
         ranks: &Ranks,
@@ -256,7 +256,7 @@ impl RewardModel {
         batch: OutcomeBatch<'_>,
         step: u64,
         done: u64,
-    ) -> anyhow::Result<(Vec<f64>, Learnt)> {
+    ) -> anyhow::Result<Learnt> {
         let OutcomeBatch { sequences, outcomes, reference_log_prob, .. } = batch;
         let pass = pass(&self.model, config);
         let score = || {
@@ -267,17 +267,15 @@ impl RewardModel {
             let log_ratio = score()?;
             let loss = cross_entropy(&log_ratio, sequences, outcomes, self.beta)?;
             let met = loss.value * sequences.len() as f64;
-            let learnt = Learnt { rewards: loss.rewards, loss: met, ..Learnt::default() };
-            return Ok((log_ratio, learnt));
+            return Ok(Learnt { log_ratio, rewards: loss.rewards, loss: met, ..Learnt::default() });
         };
         let peak = self.section.optimizer.learning_rate;
         let rate = |n: usize| peak * self.schedule.factor(done + n as u64);
         let mut learnt = learn_outcomes(ranks, &pass, optimizer, self.beta, batch, step, rate)?;
-        let log_ratio = match self.section.update {
-            RewardModelUpdate::After => std::mem::take(&mut learnt.log_ratio),
-            RewardModelUpdate::None | RewardModelUpdate::Before => score()?,
-        };
-        Ok((log_ratio, learnt))
+        if self.section.update != RewardModelUpdate::After {
+            learnt.log_ratio = score()?;
+        }
+        Ok(learnt)
     }
 }
 

@@ -23,21 +23,16 @@ const LONGEST_ANSWER: u64 = 64 << 20;
 /// Tries of a request, 0.5, 1, 2, … seconds apart.
 const TRIES: u32 = 4;
 
-/// A response, as one line.
 #[derive(Serialize)]
 struct Line<'a> {
     /// Place in the batch, from 0.
     row: usize,
-    /// Number of responses of the batch.
     rows: usize,
-    /// Identifier of the question.
     question: &'a str,
     problem: &'a str,
-    /// The known answer.
     answer: &'a str,
     source: &'a str,
     response: &'a str,
-    /// Number of response tokens.
     tokens: usize,
     truncated: bool,
     /// The verdict as `reward-math grade` writes it.
@@ -56,11 +51,12 @@ pub(super) fn custom_reward(section: &RewardSection) -> anyhow::Result<Option<Cu
             of_process(&words, "reward.custom.python", wait)?
         }
         RewardProgram::Http(url) => {
-            let service = Service::new(url, wait);
+            let (url, agent) = (url.clone(), agent(wait));
             CustomReward::of_batches(move |batch| {
-                let field = || format!("reward.custom.http: {}", service.url);
+                let field = || format!("reward.custom.http: {url}");
                 let text = lines(batch)?.concat();
-                rewards(&service.answers(&text).with_context(field)?, batch).with_context(field)
+                rewards(&posted(&agent, &url, &text).with_context(field)?, batch)
+                    .with_context(field)
             })
         }
     }))
@@ -116,52 +112,41 @@ fn rewards(answers: &[String], batch: &[RewardInput<'_>]) -> anyhow::Result<Vec<
         .collect()
 }
 
-/// A service that is posted responses and answers with rewards.
-#[derive(Debug)]
-struct Service {
-    url: String,
-    agent: ureq::Agent,
+fn agent(wait: Duration) -> ureq::Agent {
+    ureq::Agent::config_builder()
+        .timeout_global(Some(wait))
+        .http_status_as_error(false)
+        // Responses are for the service that was named, not for another or for a proxy of the environment.
+        .max_redirects(0)
+        .proxy(None)
+        .build()
+        .into()
 }
 
-impl Service {
-    fn new(url: &str, wait: Duration) -> Self {
-        let agent = ureq::Agent::config_builder()
-            .timeout_global(Some(wait))
-            .http_status_as_error(false)
-            // Responses are for the service that was named, not for another or for a proxy of the environment.
-            .max_redirects(0)
-            .proxy(None)
-            .build()
-            .into();
-        Self { url: url.to_owned(), agent }
-    }
-
-    /// Posts lines of JSON and reads the answer: lines, or one array. Fails if there is no answer of status 200 after all tries.
-    fn answers(&self, lines: &str) -> anyhow::Result<Vec<String>> {
-        let mut tried = 1;
-        loop {
-            let failure = match self.post(lines) {
-                Ok((200, text)) => return Ok(parts(&text)),
-                Ok((status, text)) if status < 500 && status != 429 => {
-                    bail!("status {status}: {}", text.chars().take(200).collect::<String>())
-                }
-                Ok((status, _)) => anyhow::anyhow!("status {status}"),
-                Err(error) => error,
-            };
-            if tried == TRIES {
-                return Err(failure.context(format!("no rewards in {TRIES} tries")));
-            }
-            std::thread::sleep(Duration::from_millis(500) * 2_u32.pow(tried - 1));
-            tried += 1;
-        }
-    }
-
-    fn post(&self, lines: &str) -> anyhow::Result<(u16, String)> {
-        let request = self.agent.post(&self.url).header("Content-Type", "application/x-ndjson");
+/// Posts lines of JSON and reads the answer: lines, or one array. Fails if there is no answer of status 200 after all tries.
+fn posted(agent: &ureq::Agent, url: &str, lines: &str) -> anyhow::Result<Vec<String>> {
+    let post = || -> anyhow::Result<(u16, String)> {
+        let request = agent.post(url).header("Content-Type", "application/x-ndjson");
         let mut answer = request.send(lines)?;
         let body = answer.body_mut().with_config().limit(LONGEST_ANSWER);
         let text = body.read_to_string().context("the answer is cut")?;
         Ok((answer.status().as_u16(), text))
+    };
+    let mut tried = 1;
+    loop {
+        let failure = match post() {
+            Ok((200, text)) => return Ok(parts(&text)),
+            Ok((status, text)) if status < 500 && status != 429 => {
+                bail!("status {status}: {}", text.chars().take(200).collect::<String>())
+            }
+            Ok((status, _)) => anyhow::anyhow!("status {status}"),
+            Err(error) => error,
+        };
+        if tried == TRIES {
+            return Err(failure.context(format!("no rewards in {TRIES} tries")));
+        }
+        std::thread::sleep(Duration::from_millis(500) * 2_u32.pow(tried - 1));
+        tried += 1;
     }
 }
 

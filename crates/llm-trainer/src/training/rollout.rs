@@ -7,85 +7,18 @@ use std::time::Instant;
 use question_data::ground_truth::GroundTruth;
 use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool};
-use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
-use super::custom_reward::RewardInput;
-use super::engine::{Drawn, ExternalEngine, ReplyDecoding};
+use super::engine::{Drawn, ExternalEngine};
 pub(crate) use super::environment::Environment;
-use super::environment::{Numbering, Played};
+use super::environment::Played;
 pub(crate) use super::judge::Judge;
-use super::judge::{Earned, Graded, Grader, Places};
-use super::sequence::Sequence;
-use super::step_key::StepKey;
+use super::judge::{Grader, Places};
+use super::sample::Sample;
 use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, between_ranks};
-
-/// One sampled response.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sample {
-    /// Prompt and response tokens.
-    pub(crate) sequence: Sequence,
-    /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::mask`] if there is one.
-    pub(crate) rollout_log_prob: Vec<f64>,
-    /// True if the response was truncated at the length limit.
-    pub(crate) truncated: bool,
-    /// The response as text, up to a stop string.
-    pub(crate) text: String,
-    pub(crate) verdict: Verdict,
-    pub(crate) reward: f64,
-    /// Part of it that is the reward of its length, at most 0.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub(crate) length_reward: f64,
-    /// Number of optimiser steps of the weights that drew each token, where servers drew them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) versions: Vec<u64>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
-fn is_zero(value: &f64) -> bool {
-    *value == 0.0
-}
-
-impl Sample {
-    /// Returns true if no answer was found in the response.
-    pub(crate) fn is_unparsed(&self) -> bool {
-        matches!(self.verdict, Verdict::Unparsed { which: Side::Response, .. })
-    }
-}
-
-#[cfg(test)]
-impl Sample {
-    /// A wrong response to a prompt of one token, whose tokens were drawn at -1 nat each.
-    pub(super) fn wrong(response: Vec<u32>) -> Self {
-        let how = reward_math::How {
-            rung: reward_math::Rung::Spelling,
-            response: None,
-            ground_truth: None,
-        };
-        Self {
-            rollout_log_prob: vec![-1.0; response.len()],
-            sequence: Sequence::new(vec![1], response),
-            truncated: false,
-            text: String::new(),
-            verdict: Verdict::Wrong { how },
-            reward: 0.0,
-            length_reward: 0.0,
-            versions: Vec::new(),
-        }
-    }
-}
-
-/// The responses to one question, waiting for a step or being trained on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct QuestionGroup {
-    /// Index among the questions of the run.
-    pub(crate) question: usize,
-    pub(crate) samples: Vec<Sample>,
-}
 
 /// All responses of one rollout, group after group.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -106,8 +39,8 @@ pub(crate) struct Rollout {
 pub(crate) enum Engine<'a> {
     /// The policy in this process.
     Own(&'a Decoder),
-    /// Another process, with the texts that end a response.
-    External(&'a ExternalEngine, ReplyDecoding<'a>),
+    /// Another process.
+    External(&'a ExternalEngine),
     /// The policy in this process, with harnesses that play.
     Played {
         model: &'a Decoder,
@@ -123,22 +56,20 @@ pub(crate) struct SamplingPass<'a> {
     pub(crate) engine: Engine<'a>,
     /// Sampling options; `samples` responses to each prompt.
     pub(crate) options: &'a GenerationOptions,
-    pub(crate) judge: Judge<'a>,
+    pub(crate) judge: &'a Judge,
 }
 
 impl SamplingPass<'_> {
     /// Samples responses to each prompt, and judges each as soon as it has finished; data-parallel ranks of `mesh` split the prompts.
     ///
-    /// `key` keys the sampling noise, together with the index of the prompt in `prompts`, counted from `first_prompt`. `tell`
-    /// receives progress messages. The outcome does not depend on the number of threads. Each copy of the model samples a run
-    /// of the prompts; every rank gets all responses, and the longest times.
-    /// If one rank fails, all ranks fail.
+    /// `first` keys the sampling noise of the first prompt; the others follow by their index. `tell` receives progress messages.
+    /// The outcome does not depend on the number of threads. Each copy of the model samples a run of the prompts; every rank
+    /// gets all responses, and the longest times. If one rank fails, all ranks fail.
     pub(crate) fn roll_out(
         &self,
         mesh: &DeviceMesh,
         prompts: &[&Prompt],
-        key: StepKey,
-        first_prompt: u64,
+        first: SamplingKey,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
         let (_open, share) = match self.engine {
@@ -148,19 +79,18 @@ impl SamplingPass<'_> {
                 let share = run_of(prompts.len(), mesh.data.rank(), mesh.data.count());
                 (Some(open), share)
             }
-            Engine::External(..) => (None, asked_share(mesh, prompts.len())),
+            Engine::External(_) => (None, asked_share(mesh, prompts.len())),
         };
-        let first = first_prompt + share.start as u64;
+        let first = SamplingKey { prompt: first.prompt + share.start as u64, ..first };
         let mut local = match self.engine {
             Engine::Played { model, environment, evaluates } => {
-                let numbering = Numbering { key, first_prompt: first, evaluates };
                 let (began, asked) = (Instant::now(), &prompts[share.clone()]);
                 environment
-                    .play(model, asked, numbering, self.options, tell)
+                    .play(model, asked, first, evaluates, self.options, tell)
                     .and_then(|played| self.judged(asked, played, began.elapsed().as_secs_f64()))
             }
-            Engine::Own(_) | Engine::External(..) => {
-                self.answer(&prompts[share.clone()], key, first, tell)
+            Engine::Own(_) | Engine::External(_) => {
+                self.answer(&prompts[share.clone()], first, tell)
             }
         };
         if let Ok(local) = &mut local {
@@ -173,17 +103,16 @@ impl SamplingPass<'_> {
     pub(super) fn answer(
         &self,
         prompts: &[&Prompt],
-        key: StepKey,
-        first_prompt: u64,
+        first: SamplingKey,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Rollout> {
         let Self { options, judge, .. } = *self;
         let started = Instant::now();
-        let requests: Vec<PromptRequest<'_>> = (first_prompt..)
+        let requests: Vec<PromptRequest<'_>> = (first.prompt..)
             .zip(prompts)
             .map(|(index, prompt)| PromptRequest {
                 token_ids: &prompt.tokens,
-                key: SamplingKey { seed: key.seed, step: key.step, prompt: index },
+                key: SamplingKey { prompt: index, ..first },
             })
             .collect();
         let truths = prompts
@@ -193,23 +122,28 @@ impl SamplingPass<'_> {
         let places: Places =
             std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
         let (mut generation_seconds, mut drawn) = (0.0, Drawn::default());
-        in_scope(judge.pool, |scope| {
+        in_scope(judge.pool.as_ref(), |scope| {
             let (truths, places, started) = (&truths, &places, Instant::now());
-            let mut grader = Grader { scope, judge, truths, places, tell, started, told: started };
+            let told = started;
+            let mut grader = Grader { scope, judge, prompts, truths, places, tell, started, told };
             let outcome = match self.engine {
                 Engine::Own(model) | Engine::Played { model, .. } => {
                     generate_each(model, &requests, options, &mut grader)
                         .map_err(anyhow::Error::from)
                 }
-                Engine::External(engine, wanted) => engine
-                    .generate_each(&requests, options, wanted, &mut grader)
+                Engine::External(engine) => engine
+                    .generate_each(&requests, options, &judge.text.tokenizer, &mut grader)
                     .map(|told| drawn = told),
             };
             generation_seconds = started.elapsed().as_secs_f64();
             outcome
         })?;
         let judging_seconds = started.elapsed().as_secs_f64() - generation_seconds;
-        let mut samples = self.rewarded(prompts, places)?;
+        let mut samples = places
+            .into_iter()
+            .map(|place| place.into_inner().expect("every response ends and is judged"))
+            .collect::<anyhow::Result<Vec<Sample>>>()?;
+        judge.reward(prompts, &mut samples, options.samples)?;
         for (sample, versions) in samples.iter_mut().zip(drawn.versions) {
             sample.versions = versions;
         }
@@ -244,53 +178,14 @@ impl SamplingPass<'_> {
         let judging_seconds = started.elapsed().as_secs_f64();
         Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised: 0, dropped })
     }
-
-    /// The judged responses with their rewards.
-    fn rewarded(&self, prompts: &[&Prompt], places: Places) -> anyhow::Result<Vec<Sample>> {
-        let graded = places
-            .into_iter()
-            .map(|place| place.into_inner().expect("every response ends and is judged"))
-            .collect::<anyhow::Result<Vec<Graded>>>()?;
-        let prompt = |index: usize| prompts[index / self.options.samples];
-        let judged: Vec<RewardInput<'_>> = graded
-            .iter()
-            .enumerate()
-            .map(|(index, one)| RewardInput {
-                question: &prompt(index).question,
-                response: &one.text,
-                verdict: &one.verdict,
-                tokens: one.response.token_ids.len(),
-                truncated: one.truncated(),
-            })
-            .collect();
-        let rewards = self.judge.rewards(&judged)?;
-        let sample = |(index, (graded, earned)): (usize, (Graded, Earned))| {
-            let truncated = graded.truncated();
-            let Graded { response, text, verdict } = graded;
-            Sample {
-                truncated,
-                reward: earned.reward,
-                length_reward: earned.length,
-                sequence: Sequence {
-                    mask: response.mask,
-                    routes: response.routes,
-                    ..Sequence::new(prompt(index).tokens.clone(), response.token_ids)
-                },
-                rollout_log_prob: response.log_prob,
-                text,
-                verdict,
-                versions: Vec::new(),
-            }
-        };
-        Ok(graded.into_iter().zip(rewards).enumerate().map(sample).collect())
-    }
 }
 
 /// A rollout of a harness with the verdict on its last turn; its text has all turns.
-fn played_sample(played: Played, truth: &GroundTruth, judge: Judge<'_>) -> anyhow::Result<Sample> {
+fn played_sample(played: Played, truth: &GroundTruth, judge: &Judge) -> anyhow::Result<Sample> {
     let Played { sequence, log_prob, truncated, last_turn, reward } = played;
-    let verdict = truth.judge(&judge.text(&sequence.response[last_turn..])?, judge.sandbox)?;
-    let text = judge.tokenizer.decode_raw(&sequence.behind_prompt())?;
+    let verdict = truth
+        .judge(&judge.text.decode(&sequence.response[last_turn..])?, judge.sandbox.as_ref())?;
+    let text = judge.text.tokenizer.decode_raw(&sequence.behind_prompt())?;
     Ok(Sample {
         sequence,
         rollout_log_prob: log_prob,

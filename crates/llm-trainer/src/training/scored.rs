@@ -7,7 +7,7 @@ use rl_losses::{
 use training_run::config::{KlPlacement, ReferenceKl};
 
 use super::policy_pass::{Sequence, Statistics};
-use super::rollout::Sample;
+use super::sample::Sample;
 use super::token_layout::TokenLayout;
 use super::update::UpdateColumns;
 
@@ -151,7 +151,6 @@ impl ScoredRollout {
         thermostats.buckets(&accuracy, self.group_size())
     }
 
-    /// Number of responses per group.
     pub(super) fn group_size(&self) -> usize {
         self.samples.len() / self.informative.len().max(1)
     }

@@ -83,16 +83,21 @@ mod tests {
     }
 
     #[test]
-    fn halves_make_the_whole_again() {
+    fn halves_make_the_whole_again_and_tensors_are_split_as_single_values_are() {
         let values = all();
-        for value in &values {
-            let (upper, lower) = split_bits(*value);
-            assert_eq!(joined_bits(upper, lower).to_bits(), value.to_bits(), "{value:e}");
-        }
-        let (upper, lower) = split(&Tensor::from_slice(&values));
+        let tensor = Tensor::from_slice(&values);
+        let (upper, lower) = split(&tensor);
         assert_eq!((upper.kind(), lower.kind()), (Kind::BFloat16, Kind::Int16));
-        let expected: Vec<u32> = values.iter().map(|value| value.to_bits()).collect();
-        assert_eq!(bits(&joined(&upper, &lower)), expected);
+        let joined = bits(&joined(&upper, &lower));
+        let [upper, near] = [upper, nearest(&tensor)].map(|half| bits(&half.to_kind(Kind::Float)));
+        let lower = Vec::<i16>::try_from(&lower).unwrap();
+        for (index, value) in values.iter().enumerate() {
+            let (high, low) = split_bits(*value);
+            assert_eq!(joined_bits(high, low).to_bits(), value.to_bits(), "{value:e}");
+            assert_eq!(joined[index], value.to_bits(), "{value:e}");
+            assert_eq!([upper[index], near[index]], [u32::from(high) << 16; 2], "{value:e}");
+            assert_eq!(lower[index].cast_unsigned(), low, "{value:e}");
+        }
     }
 
     /// Compares distances in f64.
@@ -116,21 +121,6 @@ mod tests {
                 );
             }
             assert_eq!(rounded.is_sign_negative(), value.is_sign_negative(), "{value:e}");
-        }
-    }
-
-    #[test]
-    fn tensors_are_split_as_single_values_are() {
-        let values = all();
-        let (upper, lower) = split(&Tensor::from_slice(&values));
-        let upper = bits(&upper.to_kind(Kind::Float));
-        let lower = Vec::<i16>::try_from(&lower).unwrap();
-        let near = bits(&nearest(&Tensor::from_slice(&values)).to_kind(Kind::Float));
-        for (index, value) in values.iter().enumerate() {
-            let (high, low) = split_bits(*value);
-            assert_eq!(upper[index], u32::from(high) << 16, "{value:e}");
-            assert_eq!(near[index], upper[index], "{value:e}");
-            assert_eq!(lower[index].cast_unsigned(), low, "{value:e}");
         }
     }
 }

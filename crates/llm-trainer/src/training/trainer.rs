@@ -9,7 +9,6 @@ mod preflight;
 mod questions;
 mod recorder;
 mod replay;
-mod rewarder;
 mod sampler;
 mod start;
 mod step_record;
@@ -26,21 +25,21 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
-use super::checkpoint::{self, Snapshot};
+use super::checkpoint::Snapshot;
 use super::custom_reward::CustomReward;
 use super::measurement::{record_played, record_rollout, record_update};
+use super::policy_pass::PolicyPass;
 use super::probe::EntropyProbe;
-use super::rollout::{QuestionGroup, Sample};
+use super::sample::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
-use super::step_key::StepKey;
 use super::trainer_state::TrainerState;
-use super::update::UpdateSums;
+use super::update::{StepKey, UpdateSums, update};
 use control::control;
 use decoder::generation::kernels_left_out;
 use metrics_feed::MetricsFeed;
 use policy::Policy;
 use ranks::DeviceMesh;
-use recorder::{Recorder, Selected};
+use recorder::Recorder;
 use sampler::Sampler;
 use step_record::StepRecord;
 use update_plan::UpdatePlan;
@@ -87,7 +86,7 @@ impl Trainer {
     #[must_use]
     pub fn with_reward(mut self, reward: CustomReward) -> Self {
         let drawer = Arc::get_mut(&mut self.sampler.drawer).expect("nothing is sampled yet");
-        drawer.rewarder.custom_reward = Some(reward);
+        drawer.judge.custom_reward = Some(reward);
         self
     }
 
@@ -162,8 +161,7 @@ impl Trainer {
         self.finish_ahead(record.step, &mut record)?;
 
         // Record: metrics, controllers, and an evaluation and a checkpoint if they are due.
-        let selected = Selected { chosen: &plan.chosen, tokens: &sums.selected };
-        self.record(&scored, &sums, selected, record, &phase)
+        self.record(&scored, &plan.chosen, &sums, record, &phase)
     }
 
     /// Waits for the next step's responses, and before a checkpoint for those of all later steps.
@@ -171,9 +169,9 @@ impl Trainer {
         let last = if self.run.saves_at(step) { u64::MAX } else { step + 1 };
         let began = Instant::now();
         for rollout in self.sampler.finish_ahead(last)? {
-            record.timings.add_drawn(&rollout, true);
+            record.add_drawn(&rollout, true);
         }
-        record.timings.generation += began.elapsed().as_secs_f64();
+        record.generation += began.elapsed().as_secs_f64();
         Ok(())
     }
 
@@ -213,7 +211,7 @@ impl Trainer {
         let questions: Vec<usize> = groups.iter().map(|group| group.responses.question).collect();
         let prompts = self.sampler.drawer.prompts(&questions);
         self.recorder.write_samples(step, &prompts, &scored)?;
-        let tokenizer = &self.sampler.drawer.rewarder.text.tokenizer;
+        let tokenizer = &self.sampler.drawer.judge.text.tokenizer;
         self.recorder.write_tokens(step, tokenizer, &scored, None)?;
         Ok(scored)
     }
@@ -230,10 +228,14 @@ impl Trainer {
         let rng = &mut step_rng(config.seed, record.step, Purpose::Probe);
         let began = Instant::now();
         let probe = EntropyProbe::before(&self.policy.pass(), &sequences, count, rng);
-        record.timings.probe = began.elapsed().as_secs_f64();
+        record.probe = began.elapsed().as_secs_f64();
         let began = Instant::now();
         let key = StepKey { seed: config.seed, step: record.step };
-        let sums = self.policy.update(plan, key, self.state.updates)?;
+        let Policy { ranks, model, optimizer, schedule, .. } = &mut self.policy;
+        let done = self.state.updates;
+        let rate = |n: usize| plan.peak_rate * schedule.factor(done + n as u64);
+        let pass = PolicyPass::of_run(model, config);
+        let sums = update(ranks, &pass, optimizer, &plan.objective, &plan.batch, key, rate)?;
         self.policy.model.check_copies("the weights after the update", &self.mesh.data)?;
         record.metrics.insert(metric!("timing_s/update_actor"), began.elapsed().as_secs_f64());
         self.state.updates += sums.updates as u64;
@@ -243,7 +245,7 @@ impl Trainer {
         if let Some(probe) = probe {
             let began = Instant::now();
             let change = probe.after(&self.policy.pass());
-            record.timings.probe += began.elapsed().as_secs_f64();
+            record.probe += began.elapsed().as_secs_f64();
             self.policy.model.check_blocks()?;
             metrics.insert(metric!("entropy/measured_change"), change.measured);
             metrics.insert(metric!("entropy/predicted_change_lemma1"), change.predicted_lemma1);
@@ -252,19 +254,20 @@ impl Trainer {
         Ok(sums)
     }
 
-    /// Ends the step: advances the state and writes the metrics.
+    /// Ends the step: advances the state and writes the metrics. `chosen` are the responses that took part in the update.
     fn record(
         &mut self,
         scored: &ScoredRollout,
+        chosen: &[usize],
         sums: &UpdateSums,
-        selected: Selected<'_>,
         mut record: StepRecord,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<StepReport> {
         let (run, step) = (Arc::clone(&self.run), record.step);
         record.end(&self.mesh.run, &scored.sequences(), self.policy.model.device());
-        let tokenizer = &self.sampler.drawer.rewarder.text.tokenizer;
-        self.recorder.write_tokens(step, tokenizer, scored, Some(selected))?;
+        let tokenizer = &self.sampler.drawer.judge.text.tokenizer;
+        let selected = Some((chosen, &sums.selected[..]));
+        self.recorder.write_tokens(step, tokenizer, scored, selected)?;
         self.state.step = step;
         self.state.cursor = self.sampler.order.cursor();
         record.metrics.insert(metric!("training/global_step"), step as f64);
@@ -325,13 +328,16 @@ impl Trainer {
         let Policy { model, optimizer, reward_model, .. } = &self.policy;
         let full = model.full(self.mesh.run.is_first())?;
         let snapshot = Snapshot {
+            mesh: &self.mesh,
+            directory: &self.recorder.directory,
+            config: self.config(),
             model: &full,
             optimizer,
             reward_model: reward_model.as_ref(),
             state: &self.state,
             waiting: &self.sampler.waiting,
         };
-        checkpoint::save(snapshot, &self.mesh, &self.recorder.directory, self.config())
+        snapshot.save()
     }
 
     fn config(&self) -> &RunConfig {

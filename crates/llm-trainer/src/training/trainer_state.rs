@@ -16,14 +16,10 @@ pub(super) struct TrainerState {
     /// True if the checkpoint has checksums; checkpoints of earlier versions have none.
     #[serde(default)]
     pub(super) has_manifest: bool,
-    /// Number of training steps done.
     pub(super) step: u64,
-    /// Number of optimiser steps done.
     pub(super) updates: u64,
-    /// Number of optimiser steps of the reward model done.
     #[serde(default)]
     pub(super) reward_model_updates: u64,
-    /// Position of the run in its data.
     pub(super) cursor: DataCursor,
     /// Number of halvings of the learning rate by the guard.
     #[serde(default)]
@@ -37,7 +33,6 @@ pub(super) struct TrainerState {
     /// Controller of the coefficient of the divergence from the reference.
     #[serde(default)]
     pub(super) kl: Option<KlController>,
-    /// Controller of the entropy.
     #[serde(default)]
     pub(super) thermostat: Option<Thermostat>,
     /// Controllers of the entropy of each difficulty bucket.

@@ -13,10 +13,18 @@ use super::adamw::{AdamW, StepOutcome};
 pub use super::local_shard::Buckets;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use super::step_key::StepKey;
 use super::token_layout::TokenLayout;
 pub use super::update_error::UpdateError;
 use ranks::Ranks;
+
+/// Seed of the run and number of the step; all noise of a step is a function of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepKey {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Training step, counted from 1; 0 is before the first update.
+    pub step: u64,
+}
 
 /// One rollout batch as the update sees it, group after group.
 #[derive(Debug, Clone)]
@@ -217,10 +225,8 @@ impl MiniBatch<'_> {
         selection: &mut impl rand::Rng,
         all_sums: &mut UpdateSums,
     ) -> Result<(Cotangent, Vec<usize>), UpdateError> {
-        let (step, mini_batch) = (self.step, self.number);
-        let tokens =
-            self.tokens().map_err(|source| UpdateError::Batch { step, mini_batch, source });
-        let plan_error = |source| UpdateError::Plan { step, mini_batch, source };
+        let tokens = self.tokens().map_err(|error| self.failure("", error));
+        let plan_error = |error| self.failure("", error);
         let loss = &objective.policy_loss;
         let began = Instant::now();
         let (by_difficulty, aggregation) = (self.by_difficulty.as_ref(), &objective.aggregation);
@@ -243,7 +249,7 @@ impl MiniBatch<'_> {
         {
             let (value, slopes) =
                 kl_loss(estimator, 1.0, &self.current.log_prob, reference, &weights)
-                    .map_err(|source| UpdateError::Reference { step, mini_batch, source })?;
+                    .map_err(|error| self.failure("divergence from the reference: ", error))?;
             all_sums.kl_loss += value;
             for (total, slope) in grad_log_prob.iter_mut().zip(slopes) {
                 *total += coefficient * slope;
@@ -254,6 +260,15 @@ impl MiniBatch<'_> {
         let entropy = (coefficient.abs() > 0.0).then_some(grad_entropy);
         let cotangent = Cotangent { log_prob: grad_log_prob, entropy };
         Ok((cotangent, plan.selected_tokens().to_vec()))
+    }
+
+    fn failure(
+        &self,
+        part: &'static str,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> UpdateError {
+        let (step, mini_batch, source) = (self.step, self.number, source.into());
+        UpdateError::MiniBatch { model: "", step, mini_batch, part, source }
     }
 
     fn tokens(&self) -> Result<TokenBatch<'_>, BatchError> {

@@ -1,6 +1,5 @@
 //! Errors of an update.
 
-use rl_losses::{BatchError, ColumnError, PlanError};
 use thiserror::Error;
 use torch_ext::TorchError;
 
@@ -10,45 +9,19 @@ use ranks::RankError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// The statistics of a mini-batch do not form a batch, because the model's output is not finite.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Batch {
+    /// The statistics of a mini-batch are not finite, or the loss cannot be planned over it.
+    #[error("{model}mini-batch {mini_batch} of step {step}: {part}{source}")]
+    MiniBatch {
+        /// The model that is updated, with a comma; empty for the policy.
+        model: &'static str,
         /// Training step.
         step: u64,
         /// Mini-batch within the step, counted over all epochs.
         mini_batch: usize,
-        /// The error in the batch.
-        source: BatchError,
-    },
-    /// The loss cannot be planned over a mini-batch.
-    #[error("mini-batch {mini_batch} of step {step}: {source}")]
-    Plan {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, counted over all epochs.
-        mini_batch: usize,
-        /// The error of the plan.
-        source: PlanError,
-    },
-    /// The divergence from the reference cannot be computed.
-    #[error("mini-batch {mini_batch} of step {step}: divergence from the reference: {source}")]
-    Reference {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step, counted over all epochs.
-        mini_batch: usize,
-        /// The error in the columns.
-        source: ColumnError,
-    },
-    /// Log-probabilities of the reward model, or of its reference, are not finite.
-    #[error("reward model, mini-batch {mini_batch} of step {step}: {source}")]
-    Outcomes {
-        /// Training step.
-        step: u64,
-        /// Mini-batch within the step.
-        mini_batch: usize,
-        /// The error in the columns.
-        source: ColumnError,
+        /// Part of the loss that fails, with a colon; empty for the policy loss.
+        part: &'static str,
+        /// The error in the batch, its columns or the plan.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// libtorch refused.
     #[error(transparent)]

@@ -12,7 +12,6 @@ use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::arithmetic::Split;
 use question_data::dataset::Question;
-use question_data::ground_truth::RewardKinds;
 use question_data::prompt::Prompt;
 use rand::Rng;
 use rand::seq::IndexedRandom;
@@ -29,11 +28,10 @@ use self::byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
 use self::config::{ModelSizes, WarmupTraining};
 use self::teacher::Teacher;
 use crate::host_memory::Memory;
-use crate::training::StepKey;
 use crate::training::adamw::AdamW;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use crate::training::rollout::{Engine, Judge, SamplingPass};
-use decoder::generation::GenerationOptions;
+use decoder::generation::{GenerationOptions, SamplingKey};
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, Ranks};
 
@@ -113,7 +111,8 @@ pub(crate) fn warm_up(
         let loss = supervised_step(&model, &mut optimizer, &sequences, rate, training)?;
         step += 1;
         if step.is_multiple_of(training.evaluate_every) {
-            let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
+            let seed = purpose_seed(config.seed, Purpose::Evaluation);
+            let key = SamplingKey { seed, step, prompt: 0 };
             measured = Some(measure(&model, &tokenizer, &held_out, training, key)?);
         }
         progress(step, loss, measured);
@@ -178,7 +177,7 @@ fn measure(
     tokenizer: &TextTokenizer,
     held_out: &[Prompt],
     training: &WarmupTraining,
-    key: StepKey,
+    key: SamplingKey,
 ) -> anyhow::Result<Measurement> {
     let options = GenerationOptions {
         samples: 1,
@@ -186,21 +185,12 @@ fn measure(
         stop_ids: vec![END_OF_TEXT_ID],
         ..GenerationOptions::default()
     };
-    let judge = Judge {
-        tokenizer,
-        stop_strings: None,
-        options: &reward_math::Options { last_number: true, ..reward_math::Options::default() },
-        kinds: &RewardKinds::default(),
-        sandbox: None,
-        pool: None,
-        reward: reward_math::Reward::default(),
-        own: None,
-        overlong: None,
-    };
+    let by_last_number = reward_math::Options { last_number: true, ..Default::default() };
+    let judge = Judge::plain(tokenizer.clone(), by_last_number);
     let prompts: Vec<&Prompt> = held_out.iter().collect();
     let (mesh, engine) = (DeviceMesh::single(), Engine::Own(model));
-    let pass = SamplingPass { engine, options: &options, judge };
-    let samples = pass.roll_out(&mesh, &prompts, key, 0, &|_| ())?.samples;
+    let pass = SamplingPass { engine, options: &options, judge: &judge };
+    let samples = pass.roll_out(&mesh, &prompts, key, &|_| ())?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
     let pass = self::pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();

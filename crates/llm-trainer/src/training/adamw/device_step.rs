@@ -7,7 +7,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{AdamwTensors, CudaKernels};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::{AdamW, MasterCopy, Stepped};
+use super::{AdamW, Slope, Stepped};
 use crate::training::split_weight::is_narrow;
 
 impl AdamW {
@@ -29,33 +29,19 @@ impl AdamW {
 
     /// Says that plain operators step the state although a kernel would be faster, with the reason.
     pub(crate) fn kernel_warning(&self) -> Option<String> {
-        let reason = self.kernel_fault.as_ref()?.lines().next().unwrap_or_default();
+        let reason = self.kernels.as_ref().err()?.lines().next().unwrap_or_default();
         Some(format!("the optimiser is slower than it could be: plain operators step, as {reason}"))
     }
 
-    /// From now on `kernels` step the state. Step counts move to the CPU, where each launch reads them.
-    pub(super) fn use_kernels(&mut self, kernels: Arc<CudaKernels>) {
-        for stepped in &mut self.tensors {
-            stepped.steps = stepped.steps.to_device(Device::Cpu);
-        }
-        self.kernels = Some(kernels);
-    }
-
     /// Takes the step by one launch. Returns `None` and changes nothing without kernels, or if they do not take the tensors.
-    pub(super) fn step_by_kernel(
-        &mut self,
-        index: usize,
-        gradient: &Tensor,
-        scale: Option<f64>,
-        learning_rate: f64,
-    ) -> Option<()> {
-        let kernels = Arc::clone(self.kernels.as_ref()?);
-        let factors = self.factors(index, scale, learning_rate);
-        let Stepped { parameter, place, master_copy, moments, .. } = &mut self.tensors[index];
+    pub(super) fn step_by_kernel(&mut self, index: usize, slope: Slope<'_>) -> Option<()> {
+        let kernels = Arc::clone(self.kernels.as_ref().ok()?.as_ref()?);
+        let factors = self.factors(index, slope);
+        let Stepped { parameter, place, copy, moments, .. } = &mut self.tensors[index];
         let tensors = AdamwTensors {
-            gradient: &gradient.contiguous(),
+            gradient: &slope.gradient.contiguous(),
             parameter: &mut parameter.detach(),
-            copy: master_copy.tensor_mut(),
+            copy: copy.as_mut(),
             moments: moments.each_mut(),
             start: place.start(),
         };
@@ -64,7 +50,7 @@ impl AdamW {
 
     /// Sum of squares of gradients by one launch a tensor; `None` without kernels, or if they do not take the tensors.
     pub(super) fn square_by_kernels(&self, gradients: &[Tensor]) -> Option<f64> {
-        let kernels = self.kernels.as_ref()?;
+        let kernels = self.kernels.as_ref().ok()?.as_ref()?;
         let gradients: Vec<Tensor> = gradients.iter().map(Tensor::contiguous).collect();
         let sums = kernels.sums_of_squares(&gradients).ok()?;
         Some(sums.sum(Kind::Double).double_value(&[]))
@@ -80,19 +66,22 @@ pub(crate) fn test_step_kernels(device: Device) -> Result<f64, String> {
 /// Elements of the tests' parameter: enough for two blocks, and no multiple of one.
 const ELEMENTS: i64 = 1500;
 
+/// Every format of master weight and moments.
+pub(super) fn formats() -> impl Iterator<Item = (MasterWeights, Dtype)> {
+    let moments = [Dtype::F32, Dtype::Bf16];
+    MasterWeights::ALL.into_iter().flat_map(move |master| moments.map(|moments| (master, moments)))
+}
+
 /// Takes two steps of each format by `kernels` on `device` and by loops on the host; all bits must be equal.
 fn test_kernels(kernels: &Arc<CudaKernels>, device: Device) -> Result<f64, String> {
     /// Tolerance for sums of a thousand squares in f64, in another order.
     const TOLERANCE: f64 = 1e-12;
     let _no_grad = tch::no_grad_guard();
-    for (master, moments) in MasterWeights::ALL
-        .into_iter()
-        .flat_map(|master| [Dtype::F32, Dtype::Bf16].map(|moments| (master, moments)))
-    {
+    for (master, moments) in formats() {
         let options = OptimizerSection { master, moments, ..Default::default() };
         let [mut host, mut there] = [(); 2].map(|()| example(&options));
         there.move_to(device);
-        there.use_kernels(Arc::clone(kernels));
+        there.kernels = Ok(Some(Arc::clone(kernels)));
         for state in [&mut host, &mut there] {
             take_steps(state)?;
         }
@@ -128,16 +117,14 @@ fn wave(step: f64, decades: f64) -> Tensor {
 fn example(options: &OptimizerSection) -> AdamW {
     let parameter = wave(0.37, 2.0).to_kind(Kind::BFloat16);
     let mut state = AdamW::of([("w".to_owned(), parameter)], options, 5);
-    let Stepped { place, master_copy, moments: [first, second], .. } = &mut state.tensors[0];
+    let Stepped { place, copy, moments: [first, second], .. } = &mut state.tensors[0];
     first.copy_(&wave(0.91, 3.0));
     second.copy_(&wave(1.13, 3.0).square());
     place.run = Some(3);
-    match master_copy {
-        MasterCopy::None => {}
-        MasterCopy::Full(master) => {
-            *master += wave(0.59, 0.0) * 1e-4;
-        }
-        MasterCopy::LowerHalf(lower) => lower.copy_(&(wave(0.59, 0.0) * 32_000.0)),
+    match copy {
+        None => {}
+        Some(lower) if lower.kind() == Kind::Int16 => lower.copy_(&(wave(0.59, 0.0) * 32_000.0)),
+        Some(master) => *master += wave(0.59, 0.0) * 1e-4,
     }
     state
 }
@@ -148,12 +135,10 @@ fn take_steps(state: &mut AdamW) -> Result<(), String> {
         state.applied += 1;
         // Beyond f32's squares, so that a second moment is clipped.
         let gradient = wave(step, 22.0).to_kind(Kind::BFloat16).to_device(device);
-        let by_kernel = state.kernels.is_some();
-        let _same = state.tensors[0].steps.g_add_scalar_(1.0);
-        let taken = if by_kernel {
-            state.step_by_kernel(0, &gradient, scale, 1e-2)
-        } else {
-            state.step_on_host(0, &gradient, scale, 1e-2)
+        let slope = Slope { gradient: &gradient, scale, learning_rate: 1e-2 };
+        let taken = match state.kernels {
+            Ok(Some(_)) => state.step_by_kernel(0, slope),
+            _ => state.step_on_host(0, slope),
         };
         taken.ok_or("a step was not taken")?;
     }
@@ -162,12 +147,12 @@ fn take_steps(state: &mut AdamW) -> Result<(), String> {
 
 /// The first parameter with its state, by name.
 fn named(state: &AdamW) -> [(&'static str, Option<&Tensor>); 4] {
-    let Stepped { parameter, master_copy, moments: [first, second], .. } = &state.tensors[0];
+    let Stepped { parameter, copy, moments: [first, second], .. } = &state.tensors[0];
     [
         ("a parameter", Some(parameter)),
         ("a first moment", Some(first)),
         ("a second moment", Some(second)),
-        ("a master weight", master_copy.tensor()),
+        ("a master weight", copy.as_ref()),
     ]
 }
 
@@ -185,7 +170,7 @@ fn differing(host: &AdamW, there: &AdamW) -> Option<&'static str> {
 }
 
 /// The numbers as integers, so that 0 differs from -0.
-fn bits(numbers: &Tensor) -> Tensor {
+pub(super) fn bits(numbers: &Tensor) -> Tensor {
     match numbers.kind() {
         Kind::Float => numbers.view_dtype(Kind::Int),
         _ => numbers.view_dtype(Kind::Int16),
@@ -195,8 +180,8 @@ fn bits(numbers: &Tensor) -> Tensor {
 impl AdamW {
     /// Moves the first parameter with its state to `device`, in memory of its own.
     fn move_to(&mut self, device: Device) {
-        let Stepped { parameter, master_copy, moments, .. } = &mut self.tensors[0];
-        for tensor in [parameter].into_iter().chain(moments).chain(master_copy.tensor_mut()) {
+        let Stepped { parameter, copy, moments, .. } = &mut self.tensors[0];
+        for tensor in [parameter].into_iter().chain(moments).chain(copy) {
             *tensor = tensor.to_device(device);
         }
     }
@@ -237,7 +222,7 @@ mod tests {
         assert!(reason.contains("Cpu"), "{reason}");
         let mut state = example(&OptimizerSection::default());
         assert_eq!(state.kernel_warning(), None, "the CPU has loops");
-        state.kernel_fault = Some("a library is missing\nand more".to_owned());
+        state.kernels = Err("a library is missing\nand more".to_owned());
         let warning = state.kernel_warning().unwrap();
         assert!(warning.ends_with("plain operators step, as a library is missing"), "{warning}");
     }
@@ -253,7 +238,7 @@ mod tests {
             stepped.gradient = Some(stepped.parameter.to_kind(Kind::Float) * 3);
         }
         let plain = state.gradient_norm().unwrap();
-        state.use_kernels(kernels());
+        state.kernels = Ok(Some(kernels()));
         let gradients: Vec<Tensor> = state.tensors.iter().map(Stepped::gradient).collect();
         let by_kernels = state.square_by_kernels(&gradients).unwrap().sqrt();
         assert!((by_kernels / plain - 1.0).abs() < 1e-14, "{by_kernels} {plain}");

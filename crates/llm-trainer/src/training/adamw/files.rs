@@ -7,7 +7,7 @@ use whole_file::FileError;
 
 use super::place::Place;
 use super::saved::{SavedState, WHOLE};
-use super::{AdamW, MasterCopy, Stepped};
+use super::{AdamW, Stepped};
 use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
 use decoder::tensor_file::{TensorFile, TensorFileError, write_tensors};
 
@@ -28,11 +28,11 @@ impl AdamW {
     ///
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let mut tensors = Vec::new();
+        let (mut tensors, steps) = (Vec::new(), self.steps());
         for stepped in self.tensors.iter().filter(|stepped| stepped.place.is_owner) {
             let place = stepped.place.written();
             let [first, second] = &stepped.moments;
-            let columns = [(FIRST, first), (SECOND, second), (STEP, &stepped.steps)];
+            let columns = [(FIRST, first), (SECOND, second), (STEP, &steps)];
             let columns = stepped.weight_column().into_iter().chain(columns);
             tensors.extend(columns.map(|(column, tensor)| (format!("{column}/{place}"), tensor)));
         }
@@ -57,16 +57,17 @@ impl AdamW {
             "{}: holds {parameters} parameters, expected {expected}: another model's",
             folder.display()
         );
+        let mut steps = Vec::new();
         for stepped in &mut self.tensors {
             let (place, length) = (stepped.place.clone(), stepped.parameter.numel().try_into()?);
             let read = |column: &str, kind: Kind| saved.elements(column, &place, length, kind);
             for (column, moment) in [FIRST, SECOND].into_iter().zip(&mut stepped.moments) {
                 moment.copy_(&read(column, moment.kind())?.view_as(moment));
             }
-            stepped.steps.copy_(&saved.step(&place.name)?);
+            steps.push(saved.step(&place.name)?);
             stepped.restore_weight(|column| saved.has(column, &place.name), read)?;
         }
-        self.check_restored(folder)?;
+        self.check_restored(folder, &steps)?;
         Ok(self.gather_parameters()?)
     }
 
@@ -78,18 +79,17 @@ impl AdamW {
     pub fn restore(&mut self, path: &Path) -> Result<(), TensorFileError> {
         let _no_grad = tch::no_grad_guard();
         let file = TensorFile::open(path)?;
-        let mut expected = 0;
+        let (mut expected, mut steps) = (0, Vec::new());
         for stepped in &mut self.tensors {
             let (name, shape) = (stepped.place.name.clone(), stepped.parameter.size());
             let key = |column: &str| format!("{column}/{name}");
             let has = |column: &str| file.shape(&key(column)).is_some();
             stepped
                 .restore_weight(has, |column, kind| file.tensor(&key(column), &shape, &[kind]))?;
-            let columns = [FIRST, SECOND, STEP].into_iter();
-            let tensors = stepped.moments.iter_mut().chain([&mut stepped.steps]);
-            for (column, tensor) in columns.zip(tensors) {
-                tensor.copy_(&file.tensor(&key(column), &tensor.size(), &[tensor.kind()])?);
+            for (column, moment) in [FIRST, SECOND].into_iter().zip(&mut stepped.moments) {
+                moment.copy_(&file.tensor(&key(column), &shape, &[moment.kind()])?);
             }
+            steps.push(file.tensor(&key(STEP), &[], &[Kind::Float])?);
             let written = [MASTER, LOWER, FIRST, SECOND, STEP];
             expected += written.into_iter().filter(|column| has(column)).count();
         }
@@ -98,11 +98,11 @@ impl AdamW {
             let problem = format!("{count} tensors, expected {expected}: another model's");
             return Err(TensorFileError::malformed(path, problem));
         }
-        self.check_restored(path)
+        self.check_restored(path, &steps)
     }
 
-    /// Checks the numbers that were read from `path`, and counts the applied steps: those of the first tensor.
-    fn check_restored(&mut self, path: &Path) -> Result<(), TensorFileError> {
+    /// Checks the numbers that were read from `path`, with the `steps` of each tensor. All have taken as many as the first one.
+    fn check_restored(&mut self, path: &Path, steps: &[Tensor]) -> Result<(), TensorFileError> {
         let malformed = |fault: String, expected: &str| {
             TensorFileError::malformed(path, format!("{fault}, expected {expected}"))
         };
@@ -116,7 +116,7 @@ impl AdamW {
             }
         }
         let mut applied = None;
-        for Stepped { place: Place { name, .. }, steps, .. } in &self.tensors {
+        for (Stepped { place: Place { name, .. }, .. }, steps) in self.tensors.iter().zip(steps) {
             let count = steps.double_value(&[]);
             let fault =
                 || malformed(format!("tensor `{STEP}/{name}` is {count}"), "a number of steps");
@@ -130,11 +130,11 @@ impl AdamW {
 impl Stepped {
     /// Column written for the weight itself; `None` for a parameter in bf16, which the model's file has.
     fn weight_column(&self) -> Option<(&'static str, &Tensor)> {
-        match &self.master_copy {
-            MasterCopy::None if is_narrow(&self.parameter) => None,
-            MasterCopy::None => Some((MASTER, &self.parameter)),
-            MasterCopy::Full(master) => Some((MASTER, master)),
-            MasterCopy::LowerHalf(lower) => Some((LOWER, lower)),
+        match &self.copy {
+            None if is_narrow(&self.parameter) => None,
+            None => Some((MASTER, &self.parameter)),
+            Some(lower) if self.is_split() => Some((LOWER, lower)),
+            Some(master) => Some((MASTER, master)),
         }
     }
 
@@ -145,7 +145,8 @@ impl Stepped {
         has: impl Fn(&str) -> bool,
         read: impl Fn(&str, Kind) -> Result<Tensor, TensorFileError>,
     ) -> Result<(), TensorFileError> {
-        let Self { parameter, master_copy, .. } = self;
+        let is_split = self.is_split();
+        let Self { parameter, copy, .. } = self;
         let kind = wide_kind(parameter);
         let read_weight = |parameter: &Tensor| {
             if has(MASTER) || !has(LOWER) {
@@ -156,18 +157,18 @@ impl Stepped {
             let upper = nearest(&parameter.detach().to_kind(Kind::Float));
             Ok(joined(&upper, &lower.to_device(upper.device())).to_kind(kind))
         };
-        match master_copy {
-            MasterCopy::None if is_narrow(parameter) => {}
-            MasterCopy::None => parameter.copy_(&read_weight(parameter)?),
-            MasterCopy::Full(master) => {
-                master.copy_(&read_weight(parameter)?);
-                let stored = if is_narrow(parameter) { &nearest(master) } else { master };
-                parameter.copy_(stored);
-            }
-            MasterCopy::LowerHalf(lower) => {
+        match copy {
+            None if is_narrow(parameter) => {}
+            None => parameter.copy_(&read_weight(parameter)?),
+            Some(lower) if is_split => {
                 let (upper, rest) = split(&read_weight(parameter)?);
                 parameter.copy_(&upper);
                 lower.copy_(&rest);
+            }
+            Some(master) => {
+                master.copy_(&read_weight(parameter)?);
+                let stored = if is_narrow(parameter) { &nearest(master) } else { master };
+                parameter.copy_(stored);
             }
         }
         Ok(())

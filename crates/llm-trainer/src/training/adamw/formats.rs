@@ -7,7 +7,8 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::CudaKernels;
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use super::{AdamW, MasterCopy, Stepped};
+use super::device_step::{bits, formats};
+use super::{AdamW, Slope, Stepped};
 use crate::training::split_weight::{is_narrow, joined, nearest, split};
 
 /// Enough for two threads, and no multiple of any block.
@@ -48,10 +49,9 @@ fn state(options: &OptimizerSection) -> AdamW {
     let weights = weights();
     let (upper, lower) = split(&weights);
     let mut state = AdamW::of([("w".to_owned(), upper)], options, 5);
-    match &mut state.tensors[0].master_copy {
-        MasterCopy::None => {}
-        MasterCopy::Full(master) => master.copy_(&weights),
-        MasterCopy::LowerHalf(half) => half.copy_(&lower),
+    let is_split = state.tensors[0].is_split();
+    if let Some(copy) = &mut state.tensors[0].copy {
+        copy.copy_(if is_split { &lower } else { &weights });
     }
     state
 }
@@ -65,8 +65,9 @@ fn for_path(slope: Tensor, loops: bool) -> Tensor {
 fn loops_leave_a_gradient_in_f64_to_the_operators() {
     let mut state = state(&options(MasterWeights::Split, Dtype::Bf16));
     for loops in [true, false] {
-        let slope = for_path(slopes(1, Kind::BFloat16), loops);
-        assert_eq!(state.step_on_host(0, &slope, None, 3e-3).is_some(), loops);
+        let gradient = &for_path(slopes(1, Kind::BFloat16), loops);
+        let slope = Slope { gradient, scale: None, learning_rate: 3e-3 };
+        assert_eq!(state.step_on_host(0, slope).is_some(), loops);
     }
 }
 
@@ -77,11 +78,11 @@ fn step(state: &mut AdamW, slope: Tensor) {
 
 /// The master weight in f32, or the parameter if there is none.
 fn whole(state: &AdamW) -> Tensor {
-    let Stepped { parameter, master_copy, .. } = &state.tensors[0];
-    match master_copy {
-        MasterCopy::None => parameter.to_kind(Kind::Float),
-        MasterCopy::Full(master) => master.shallow_clone(),
-        MasterCopy::LowerHalf(lower) => joined(parameter, lower),
+    let stepped = &state.tensors[0];
+    match &stepped.copy {
+        None => stepped.parameter.to_kind(Kind::Float),
+        Some(lower) if stepped.is_split() => joined(&stepped.parameter, lower),
+        Some(master) => master.shallow_clone(),
     }
 }
 
@@ -96,11 +97,6 @@ fn pairs(one: &AdamW, other: &AdamW) -> [(&'static str, [Tensor; 2]); 4] {
         ("first moment", pair(|stepped| &stepped.moments[0])),
         ("second moment", pair(|stepped| &stepped.moments[1])),
     ]
-}
-
-fn bits(values: &Tensor) -> Tensor {
-    let words = if is_narrow(values) { Kind::Int16 } else { Kind::Int };
-    values.view_dtype(words)
 }
 
 fn assert_same(one: &AdamW, other: &AdamW, step_number: i64) {
@@ -135,32 +131,28 @@ fn a_split_master_weight_takes_the_steps_of_a_whole_one() {
 /// the same side, except where the two differ just there.
 #[test]
 fn loops_take_the_steps_of_the_operators() {
-    for master in MasterWeights::ALL {
-        for moments in [Dtype::F32, Dtype::Bf16] {
-            let [mut looped, mut operators] = [(); 2].map(|()| state(&options(master, moments)));
-            let mut unequal = 0.0;
-            for step_number in 1..=3 {
-                let slopes = || slopes(step_number, Kind::BFloat16);
-                step(&mut looped, slopes());
-                step(&mut operators, for_path(slopes(), false));
-            }
-            let masters = usize::from(master == MasterWeights::None);
-            for (_, [looped, operators]) in pairs(&looped, &operators).into_iter().skip(masters) {
-                let (actual, expected) =
-                    (looped.to_kind(Kind::Double), operators.to_kind(Kind::Double));
-                let away = (&actual - &expected).abs();
-                if is_narrow(&looped) {
-                    let share = away.gt(0.0).to_kind(Kind::Double).mean(Kind::Double);
-                    unequal = share.double_value(&[]).max(unequal);
-                    let bound = expected.abs() * 0.02 + 3e-8;
-                    assert!(away.le_tensor(&bound).all().int64_value(&[]) == 1);
-                } else {
-                    let bound = expected.abs() * 2e-6 + 3e-8;
-                    assert!(away.le_tensor(&bound).all().int64_value(&[]) == 1, "{master:?}");
-                }
-            }
-            assert!(unequal < 2e-3, "{master:?} {moments:?}: {unequal}");
+    for (master, moments) in formats() {
+        let [mut looped, mut operators] = [(); 2].map(|()| state(&options(master, moments)));
+        let mut unequal = 0.0;
+        for step_number in 1..=3 {
+            let slopes = || slopes(step_number, Kind::BFloat16);
+            step(&mut looped, slopes());
+            step(&mut operators, for_path(slopes(), false));
         }
+        let masters = usize::from(master == MasterWeights::None);
+        for (_, [looped, operators]) in pairs(&looped, &operators).into_iter().skip(masters) {
+            let (actual, expected) =
+                (looped.to_kind(Kind::Double), operators.to_kind(Kind::Double));
+            let away = (&actual - &expected).abs();
+            if is_narrow(&looped) {
+                let share = away.gt(0.0).to_kind(Kind::Double).mean(Kind::Double);
+                unequal = share.double_value(&[]).max(unequal);
+            }
+            let part = if is_narrow(&looped) { 0.02 } else { 2e-6 };
+            let bound = expected.abs() * part + 3e-8;
+            assert!(away.le_tensor(&bound).all().int64_value(&[]) == 1, "{master:?}");
+        }
+        assert!(unequal < 2e-3, "{master:?} {moments:?}: {unequal}");
     }
 }
 
@@ -174,53 +166,37 @@ fn extreme_slopes(step: i64, kind: Kind) -> Tensor {
     ends.where_self(&chosen, &(slopes(step, Kind::Double) * sizes)).to_kind(kind)
 }
 
-/// Bit-identical in every format, over sign changes, ties, subnormals and numbers that overflow.
+/// Bit-identical in every format, over sign changes, ties, subnormals and numbers that overflow; also for parameters in f32, as
+/// shards with whole master weights are.
 #[test]
 fn a_kernel_takes_the_steps_of_the_loops() {
     let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
-    for master in MasterWeights::ALL {
-        for moments in [Dtype::F32, Dtype::Bf16] {
-            let options = options(master, moments);
-            let [mut looped, mut by_kernel] = [(); 2].map(|()| state(&options));
-            by_kernel.use_kernels(Arc::clone(&kernels));
-            for step_number in 1..=4 {
-                let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
-                let make = if step_number < 3 { slopes } else { extreme_slopes };
-                for state in [&mut looped, &mut by_kernel] {
-                    state.tensors[0].gradient = Some(make(step_number, kind));
-                    // The norm is above the bound, so that gradients are scaled.
-                    assert!(state.clip_and_step(47.0, 3e-3).unwrap().applied);
-                }
-                for (what, [one, other]) in pairs(&looped, &by_kernel) {
-                    let what = format!("{what}, {master:?}, {moments:?}, step {step_number}");
-                    // A device writes other bits for NaN.
-                    let known = |x: &Tensor| bits(&x.masked_fill(&x.isnan(), 7.0));
-                    assert!(known(&one).equal(&known(&other)), "{what}");
-                    let finite = one.isfinite().to_kind(Kind::Double).mean(Kind::Double);
-                    assert!(
-                        finite.double_value(&[]) > 0.5,
-                        "{what}: there is something to compare"
-                    );
-                }
+    let narrow = formats().map(|(master, moments)| (master, moments, false));
+    for (master, moments, is_wide) in narrow.chain([(MasterWeights::F32, Dtype::Bf16, true)]) {
+        let options = options(master, moments);
+        let [mut looped, mut by_kernel] = [(); 2].map(|()| {
+            let wide = || AdamW::of([("w".to_owned(), weights())], &options, 5);
+            if is_wide { wide() } else { state(&options) }
+        });
+        by_kernel.kernels = Ok(Some(Arc::clone(&kernels)));
+        for step_number in 1..=4 {
+            let kind = if step_number % 2 == 0 { Kind::Float } else { Kind::BFloat16 };
+            let make = if step_number < 3 { slopes } else { extreme_slopes };
+            for state in [&mut looped, &mut by_kernel] {
+                state.tensors[0].gradient = Some(make(step_number, kind));
+                // The norm is above the bound, so that gradients are scaled.
+                assert!(state.clip_and_step(47.0, 3e-3).unwrap().applied);
+            }
+            for (what, [one, other]) in pairs(&looped, &by_kernel) {
+                let what =
+                    format!("{what}, {master:?}, {moments:?}, {is_wide}, step {step_number}");
+                // A device writes other bits for NaN.
+                let known = |x: &Tensor| bits(&x.masked_fill(&x.isnan(), 7.0));
+                assert!(known(&one).equal(&known(&other)), "{what}");
+                let finite = one.isfinite().to_kind(Kind::Double).mean(Kind::Double);
+                assert!(finite.double_value(&[]) > 0.5, "{what}: there is something to compare");
             }
         }
-    }
-}
-
-/// Parameters in f32, as shards with whole master weights are.
-#[test]
-fn a_kernel_steps_wide_parameters_too() {
-    let kernels = CudaKernels::emulated().expect("a C++ compiler, which built torch-ext");
-    let options = options(MasterWeights::F32, Dtype::Bf16);
-    let [mut looped, mut by_kernel] =
-        [(); 2].map(|()| AdamW::of([("w".to_owned(), weights())], &options, 5));
-    by_kernel.use_kernels(kernels);
-    for step_number in 1..=3 {
-        for state in [&mut looped, &mut by_kernel] {
-            state.tensors[0].gradient = Some(slopes(step_number, Kind::Float));
-            assert!(state.clip_and_step(1.0, 3e-3).unwrap().applied);
-        }
-        assert_same(&looped, &by_kernel, step_number);
     }
 }
 
@@ -234,8 +210,8 @@ fn neither_threads_nor_parts_change_a_bit() {
             let (start, length) = range;
             let part = |tensor: &Tensor| tensor.narrow(0, start, length).copy();
             let mut state = state(&options);
-            let Stepped { parameter, place, master_copy, moments, .. } = &mut state.tensors[0];
-            for tensor in [parameter].into_iter().chain(moments).chain(master_copy.tensor_mut()) {
+            let Stepped { parameter, place, copy, moments, .. } = &mut state.tensors[0];
+            for tensor in [parameter].into_iter().chain(moments).chain(copy) {
                 *tensor = part(tensor);
             }
             place.run = Some(start);
@@ -291,47 +267,20 @@ fn without_a_master_weight_the_mean_still_moves_by_the_steps() {
     }
 }
 
-/// Two bytes of the parameter, two of its gradient, and the optimiser's state.
+/// A run without master weights goes on from a whole one's file, but not the other way round.
 #[test]
-fn a_parameter_takes_ten_bytes_or_eight() {
-    let bytes = |master, moments| {
-        let state = state(&options(master, moments));
-        let Stepped { parameter, master_copy, moments, .. } = &state.tensors[0];
-        let elements = parameter.numel();
-        let kept = master_copy.tensor().into_iter().chain(moments);
-        let kept: usize =
-            kept.map(|tensor| tensor.numel() * tensor.kind().elt_size_in_bytes()).sum();
-        (4 * elements + kept) / elements
-    };
-    assert_eq!(bytes(MasterWeights::F32, Dtype::F32), 16);
-    assert_eq!(bytes(MasterWeights::Split, Dtype::Bf16), 10);
-    assert_eq!(bytes(MasterWeights::None, Dtype::Bf16), 8);
-}
-
-/// Either form resumes from the other's files; without a master weight, none can be resumed.
-#[test]
-fn a_whole_master_weight_goes_on_in_halves_and_back() {
+fn without_a_master_weight_none_can_be_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("optimizer.safetensors");
-    let with = |master| options(master, Dtype::Bf16);
-    let mut straight = state(&with(MasterWeights::F32));
-    let mut changing = state(&with(MasterWeights::F32));
-    for (step_number, master) in
-        (1..).zip([MasterWeights::Split, MasterWeights::F32, MasterWeights::Split])
-    {
-        step(&mut straight, slopes(step_number, Kind::Float));
-        step(&mut changing, slopes(step_number, Kind::Float));
-        changing.save(&path).unwrap();
-        let parameter = changing.tensors[0].parameter.copy();
-        changing = AdamW::of([("w".to_owned(), parameter)], &with(master), 5);
-        changing.restore(&path).unwrap();
-        assert_same(&straight, &changing, step_number);
-    }
-    let parameter = changing.tensors[0].parameter.copy();
-    let mut none = AdamW::of([("w".to_owned(), parameter)], &with(MasterWeights::None), 5);
+    let mut full = state(&options(MasterWeights::F32, Dtype::Bf16));
+    step(&mut full, slopes(1, Kind::Float));
+    full.save(&path).unwrap();
+    let parameter = full.tensors[0].parameter.copy();
+    let none = options(MasterWeights::None, Dtype::Bf16);
+    let mut none = AdamW::of([("w".to_owned(), parameter)], &none, 5);
     none.restore(&path).unwrap();
-    assert!(none.tensors[0].parameter.equal(&straight.tensors[0].parameter));
+    assert!(none.tensors[0].parameter.equal(&full.tensors[0].parameter));
     none.save(&path).unwrap();
-    let message = changing.restore(&path).unwrap_err().to_string();
+    let message = full.restore(&path).unwrap_err().to_string();
     assert!(message.contains("tensor `master/w` is missing"), "{message}");
 }

@@ -5,7 +5,7 @@ use tch::{Device, Tensor};
 use torch_ext::{AdamwFactors, NumbersMut, TorchError, change_numbers};
 
 use super::host_step::Run;
-use super::{AdamW, MasterCopy, Stepped, pieces};
+use super::{AdamW, Slope, Stepped, pieces};
 use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
 use crate::training::stochastic_rounding::{round_up, rounding_noise};
 
@@ -22,26 +22,19 @@ impl AdamW {
 
     /// Takes the step by loops over the CPU's memory. Returns `None` and does nothing unless all tensors are there, in f32 or
     /// narrower.
-    pub(super) fn step_on_host(
-        &mut self,
-        index: usize,
-        gradient: &Tensor,
-        scale: Option<f64>,
-        learning_rate: f64,
-    ) -> Option<()> {
-        // Reading the step count would wait for another device.
-        if gradient.device() != Device::Cpu {
+    pub(super) fn step_on_host(&mut self, index: usize, slope: Slope<'_>) -> Option<()> {
+        if slope.gradient.device() != Device::Cpu {
             return None;
         }
-        let factors = self.factors(index, scale, learning_rate);
-        let Stepped { parameter, place, master_copy, moments: [momentum, variance], .. } =
+        let factors = self.factors(index, slope);
+        let Stepped { parameter, place, copy, moments: [momentum, variance], .. } =
             &mut self.tensors[index];
         let first = u32::try_from(place.start().rem_euclid(1 << 32)).ok()?;
         let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
         let mut parameter = parameter.detach();
         let mut written = vec![momentum, variance, &mut parameter];
-        written.extend(master_copy.tensor_mut());
-        change_numbers(&gradient.reshape(-1), &mut written, |gradient, written| {
+        written.extend(copy);
+        change_numbers(&slope.gradient.reshape(-1), &mut written, |gradient, written| {
             let mut written = written.into_iter();
             let moments = [written.next()?, written.next()?];
             let (parameter, copy) = (written.next()?, written.next());
@@ -54,17 +47,13 @@ impl AdamW {
         })?
     }
 
-    /// Constant factors of the step of tensor `index`; its gradient is first scaled.
+    /// Constant factors of the step of tensor `index`.
     #[expect(clippy::cast_possible_truncation, reason = "the step is computed in f32")]
-    pub(super) fn factors(
-        &self,
-        index: usize,
-        scale: Option<f64>,
-        learning_rate: f64,
-    ) -> AdamwFactors {
+    pub(super) fn factors(&self, index: usize, slope: Slope<'_>) -> AdamwFactors {
+        let Slope { scale, learning_rate, .. } = slope;
         let options = &self.options;
         let (first, second) = options.betas;
-        let step = self.tensors[index].steps.double_value(&[]);
+        let step = self.applied as f64;
         let numbers = [
             scale.unwrap_or(1.0),
             learning_rate * options.weight_decay,
@@ -79,55 +68,50 @@ impl AdamW {
     }
 
     /// Takes the step by libtorch's operators, on any device.
-    pub(super) fn step_narrow(
-        &self,
-        index: usize,
-        gradient: &Tensor,
-        scale: Option<f64>,
-        learning_rate: f64,
-    ) -> Result<(), TorchError> {
+    pub(super) fn step_narrow(&self, index: usize, slope: Slope<'_>) -> Result<(), TorchError> {
         let [of_moments, of_weight] = self.keys(index);
-        let gradient = gradient.reshape(-1);
-        let Stepped { place, master_copy, .. } = &self.tensors[index];
-        let [first, second] = self.tensors[index].moments.each_ref().map(|moment| moment.view(-1));
-        let parameter = self.tensors[index].parameter.detach().view(-1);
-        let copy =
-            master_copy.tensor().map_or_else(|| parameter.shallow_clone(), |copy| copy.view(-1));
+        let gradient = slope.gradient.reshape(-1);
+        let stepped = &self.tensors[index];
+        let is_split = stepped.is_split();
+        let [first, second] = stepped.moments.each_ref().map(|moment| moment.view(-1));
+        let parameter = stepped.parameter.detach().view(-1);
+        let copy = stepped.copy.as_ref().map(|copy| copy.view(-1));
+        let kept = copy.as_ref().unwrap_or(&parameter);
         let kind = wide_kind(&parameter);
         for (start, count) in pieces(&parameter, PIECE_ELEMENTS) {
             let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
             // Wide tensors share this memory.
             let wide = |tensor: &Tensor| piece(tensor).to_kind(kind);
-            let noise = |key| rounding_noise(key, place.start() + start, count, copy.device());
+            let noise =
+                |key| rounding_noise(key, stepped.place.start() + start, count, kept.device());
             let mut gradient = self.memory.place(&piece(&gradient)).to_kind(kind);
-            if let Some(scale) = scale {
+            if let Some(scale) = slope.scale {
                 let _same = gradient.g_mul_scalar_(scale);
             }
-            let weight = match master_copy {
-                MasterCopy::None | MasterCopy::Full(_) => wide(&copy),
-                MasterCopy::LowerHalf(_) => joined(&piece(&parameter), &piece(&copy)),
+            let weight = match &copy {
+                Some(lower) if is_split => joined(&piece(&parameter), &piece(lower)),
+                _ => wide(kept),
             };
             let (wide_first, wide_second) = (wide(&first), wide(&second));
-            self.apply(index, &weight, &gradient, [&wide_first, &wide_second], learning_rate)?;
+            self.apply(&weight, &gradient, [&wide_first, &wide_second], slope.learning_rate)?;
             if first.kind() != wide_first.kind() {
                 let noise = noise(of_moments);
                 piece(&first).copy_(&round_up(&wide_first, &noise, 0));
                 piece(&second).copy_(&round_up(&wide_second, &noise, 16));
             }
-            match master_copy {
-                MasterCopy::None if is_narrow(&parameter) => {
-                    piece(&parameter).copy_(&round_up(&weight, &noise(of_weight), 0));
+            let mut parameter = piece(&parameter);
+            match &copy {
+                None if is_narrow(&parameter) => {
+                    parameter.copy_(&round_up(&weight, &noise(of_weight), 0));
                 }
-                MasterCopy::None => {}
-                MasterCopy::Full(_) if is_narrow(&parameter) => {
-                    piece(&parameter).copy_(&nearest(&weight));
+                None => {}
+                Some(lower) if is_split => {
+                    let (upper, rest) = split(&weight);
+                    parameter.copy_(&upper);
+                    piece(lower).copy_(&rest);
                 }
-                MasterCopy::Full(_) => piece(&parameter).copy_(&weight),
-                MasterCopy::LowerHalf(_) => {
-                    let (upper, lower) = split(&weight);
-                    piece(&parameter).copy_(&upper);
-                    piece(&copy).copy_(&lower);
-                }
+                Some(_) if is_narrow(&parameter) => parameter.copy_(&nearest(&weight)),
+                Some(_) => parameter.copy_(&weight),
             }
         }
         Ok(())

@@ -5,8 +5,8 @@ use training_run::config::{MasterWeights, OptimizerSection};
 
 use super::place::Place;
 use super::saved::file_name;
-use super::sharding::{Sharding, UnitShard, size, views};
-use super::{AdamW, StepOutcome, Stepped, layout};
+use super::sharding::{Sharding, UnitShard, pieces, size, units, views};
+use super::{AdamW, StepOutcome, Stepped};
 use crate::host_memory::Memory;
 use crate::training::split_weight::is_narrow;
 use crate::training::update_error::UpdateError;
@@ -28,27 +28,29 @@ impl AdamW {
             .into_iter()
             .map(|(name, parameter)| (name, parameter.shallow_clone()))
             .unzip();
-        let sizes: Vec<i64> = parameters.iter().map(size).collect();
         let placement = model.placement();
-        let (mut units, mut stepped) = (Vec::new(), Vec::new());
-        for unit in layout::units(&names, &sizes) {
-            let shard = ranks.local_shard(&parameters[unit.parameters.clone()]);
+        let (mut shards, mut stepped) = (Vec::new(), Vec::new());
+        for unit in units(&names) {
+            let of_unit = &parameters[unit.clone()];
+            let shard = ranks.local_shard(of_unit);
             // With f32 master weights, a narrow shard is kept only as f32; otherwise it is kept as it is.
             let is_widened = is_narrow(&shard) && options.master == MasterWeights::F32;
             let shard = if is_widened { shard.to_kind(Kind::Float) } else { shard };
             let shard = memory.settle(&shard);
-            let pieces = unit.pieces(&sizes, ranks.rank(), ranks.count());
+            let sizes: Vec<i64> = of_unit.iter().map(size).collect();
+            let pieces = pieces(&sizes, ranks.rank(), ranks.count());
             let lengths: Vec<i64> = pieces.iter().map(|piece| piece.length).collect();
             for (piece, part) in pieces.iter().zip(views(&shard, &lengths)) {
-                let (name, shape) = (&names[piece.parameter], parameters[piece.parameter].size());
-                let place = Place::of(&placement, name, shape);
+                let (name, parameter) =
+                    (&names[unit.start + piece.parameter], &of_unit[piece.parameter]);
+                let place = Place::of(&placement, name, parameter.size());
                 stepped.push((Place { run: Some(piece.start), ..place }, part.detach()));
             }
-            let of_model = model.unit_of(&names[unit.parameters.start]);
-            units.push(UnitShard { parameters: unit.parameters, of_model, lengths, shard });
+            let of_model = model.unit_of(&names[unit.start]);
+            shards.push(UnitShard { parameters: unit, of_model, lengths, shard });
         }
         let state = Self::of_placed(Memory::Device, placement, stepped, options, seed);
-        let sharding = Sharding { ranks: ranks.clone(), parameters, units, memory };
+        let sharding = Sharding { ranks: ranks.clone(), parameters, units: shards, memory };
         Self { sharding: Some(Box::new(sharding)), ..state }
     }
 

@@ -1,8 +1,10 @@
 //! Optimiser state of which each rank keeps a shard.
 //!
 //! Stage 1 of `ZeRO` ([arXiv:1910.02054](https://arxiv.org/abs/1910.02054)): each rank keeps master weights and moments only
-//! for its shard of each unit ([`layout`](super::layout)). Gradients are reduce-scattered to the shards, and updated parameters
-//! all-gathered.
+//! for its shard of each unit. Gradients are reduce-scattered to the shards, and updated parameters all-gathered.
+//!
+//! Parameters that are exchanged together make a unit: those of a block, or a single one. A unit is concatenated and split into
+//! as many equal shards as there are ranks; the last shard may end in padding.
 
 use std::ops::Range;
 
@@ -11,7 +13,7 @@ use tch::{Kind, Tensor};
 use crate::host_memory::Memory;
 use crate::training::split_weight::{is_narrow, nearest};
 use crate::training::update_error::UpdateError;
-use decoder::model::Placement;
+use decoder::model::{Placement, block_of};
 use ranks::{RankError, Ranks};
 
 /// Layout of the sharded state.
@@ -110,4 +112,73 @@ pub(super) fn views(flat: &Tensor, lengths: &[i64]) -> Vec<Tensor> {
 /// Number of elements of a tensor.
 pub(super) fn size(tensor: &Tensor) -> i64 {
     i64::try_from(tensor.numel()).expect("a tensor's size")
+}
+
+/// Ranges of the parameters of these names that make a unit.
+pub(super) fn units(names: &[String]) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let mut range = |unit: &[String]| {
+        end += unit.len();
+        end - unit.len()..end
+    };
+    let is_one = |a: &String, b: &String| block_of(a).is_some() && block_of(a) == block_of(b);
+    names.chunk_by(is_one).map(&mut range).collect()
+}
+
+/// A run of elements of one parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Index within its unit.
+    pub(super) parameter: usize,
+    /// First element, in the parameter's memory order.
+    pub(super) start: i64,
+    pub(super) length: i64,
+}
+
+/// The pieces of the shard of `rank`, in order, of a unit whose parameters have `sizes` elements.
+pub(super) fn pieces(sizes: &[i64], rank: usize, ranks: usize) -> Vec<Piece> {
+    let [rank, ranks] = [rank, ranks].map(|n| i64::try_from(n).expect("a number of processes"));
+    let shard = (sizes.iter().sum::<i64>() + ranks - 1) / ranks;
+    let (mut pieces, mut begin) = (Vec::new(), 0);
+    for (parameter, size) in sizes.iter().enumerate() {
+        let end = begin + size;
+        let (from, to) = (begin.max(rank * shard), end.min((rank + 1) * shard));
+        if from < to {
+            pieces.push(Piece { parameter, start: from - begin, length: to - from });
+        }
+        begin = end;
+    }
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_a_unit_and_so_is_what_is_in_none() {
+        let names =
+            ["embed", "model.layers.0.a", "model.layers.0.b", "model.layers.10.a", "norm", "head"];
+        assert_eq!(units(&names.map(str::to_owned)), [0..1, 1..3, 3..4, 4..5, 5..6]);
+    }
+
+    #[test]
+    fn every_element_is_in_one_piece() {
+        for (sizes, ranks) in [&[7, 2, 3, 5, 1, 4][..], &[2, 3], &[1]]
+            .into_iter()
+            .flat_map(|s| (1..7).map(move |r| (s, r)))
+        {
+            let elements: Vec<(usize, i64)> =
+                (0..).zip(sizes).flat_map(|(i, &size)| (0..size).map(move |e| (i, e))).collect();
+            let mut held = Vec::new();
+            for rank in 0..ranks {
+                let before = held.len();
+                for Piece { parameter, start, length } in pieces(sizes, rank, ranks) {
+                    held.extend((start..start + length).map(|element| (parameter, element)));
+                }
+                assert!(held.len() - before <= elements.len().div_ceil(ranks));
+            }
+            assert_eq!(held, elements, "{ranks} ranks");
+        }
+    }
 }

@@ -90,7 +90,6 @@ impl Client {
         Err(passing("the answer breaks off"))
     }
 
-    /// The body of the answer to a request.
     fn body(&self, url: &str, request: &Request) -> Result<impl Read + use<>, Failure> {
         let url = format!("{url}{}", request.path);
         let sent = match &request.body {

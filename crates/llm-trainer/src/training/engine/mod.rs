@@ -14,18 +14,22 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context, anyhow};
 use decoder::generation::{Finish, Generated, GenerationOptions, Listener, PromptRequest, Tally};
 use decoder::model::Decoder;
+use model_files::text_tokenizer::TextTokenizer;
+use question_data::prompt::Prompt;
 use ranks::DeviceMesh;
 use serde_json::Value;
-use training_run::config::{EngineServers, InFlight, RolloutEngine};
+use training_run::config::{EngineServers, InFlight, RolloutEngine, RunConfig};
 
 use super::policy_pass::PolicyPass;
 use super::sequence::Sequence;
 use http::{Failure, Request};
 use probe::Reading;
-pub(crate) use reply::ReplyDecoding;
-use reply::{Replies, assembled, completions, generations, prompt_log_probs, responses};
+use reply::{Replies, ReplyDecoding, assembled, prompt_log_probs};
 use requests::Requests;
 use servers::Servers;
+
+/// Most tokens of a question that show which weights a server has.
+const LONGEST_PROBE: usize = 64;
 
 /// A rollout engine whose servers have been reached.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub(crate) struct ExternalEngine {
     folder: PathBuf,
     /// Text whose log-probabilities show which weights a server has.
     probe: Sequence,
+    vocab_size: usize,
     served: Mutex<Served>,
 }
 
@@ -61,30 +66,38 @@ pub(crate) struct Drawn {
 }
 
 impl ExternalEngine {
-    /// Connects to the servers of `engine` and asks for their models. `probe` is a text of at least two tokens.
+    /// Connects to the servers that sample in place of the policy, if the run has any, and asks for their models. They are
+    /// probed with the first of `prompts`.
     pub(crate) fn connect(
-        engine: RolloutEngine,
-        settings: &EngineServers,
+        config: &RunConfig,
         run_directory: &Path,
-        has_adapter: bool,
-        probe: &[u32],
-    ) -> anyhow::Result<Self> {
+        vocab_size: usize,
+        prompts: &[Prompt],
+    ) -> anyhow::Result<Option<Self>> {
+        if config.rollout.engine == RolloutEngine::Own {
+            return Ok(None);
+        }
+        let settings = &config.rollout.servers;
         let servers = Servers::new(settings);
         let folder = match settings.weights_directory.as_str() {
             "" => run_directory.join("engine-weights"),
             given => PathBuf::from(given),
         };
         let model = first_model(&servers, &settings.model)?;
-        let (first, rest) = probe.split_at(1);
-        Ok(Self {
+        let prompt = &prompts[0].tokens;
+        let read = &prompt[..prompt.len().min(LONGEST_PROBE)];
+        Ok(Some(Self {
             requests: Requests {
-                engine,
+                engine: config.rollout.engine,
                 model,
-                has_adapter,
+                has_adapter: config.lora.is_some(),
                 streams: settings.in_flight == InFlight::Continue,
+                stop: config.rollout.stop.clone(),
             },
             folder: std::path::absolute(folder)?,
-            probe: Sequence::new(first.to_vec(), rest.to_vec()),
+            // A prompt of one token predicts none.
+            probe: Sequence::new(vec![read[0]], [&read[1..], &read[..1]].concat()),
+            vocab_size,
             served: Mutex::new(Served {
                 version: None,
                 readings: vec![None; servers.count()],
@@ -92,7 +105,7 @@ impl ExternalEngine {
             }),
             settings: settings.clone(),
             servers,
-        })
+        }))
     }
 
     /// Takes the sentences for the user about servers since the last call.
@@ -156,11 +169,8 @@ impl ExternalEngine {
     /// Sends a request, from the first rank, to every server that is not left out; one that does not answer is from then on.
     fn tell_all(&self, mesh: &DeviceMesh, request: Option<Request>) -> anyhow::Result<()> {
         let Some(request) = request.filter(|_| mesh.run.is_first()) else { return Ok(()) };
-        let lost = self.servers.lost().into_iter().enumerate();
-        for (index, _) in lost.filter(|(_, is_lost)| !is_lost) {
-            let _heard = self.servers.answered(index, self.servers.ask_one(index, &request))?;
-        }
-        Ok(())
+        let ask = |index| self.servers.ask_one(index, &request);
+        self.servers.ask_each(false, ask, |_, _| Ok(())).map(drop)
     }
 
     /// Removes what a run that was killed has left in its own folder for weights.
@@ -200,14 +210,15 @@ impl ExternalEngine {
     /// Makes every server load the weights in a folder; one that does not answer is left out. Removes the former weights.
     fn load(&self, folder: &Path, before: Option<u64>) -> anyhow::Result<()> {
         let directory = folder.display().to_string();
-        let mut reason = None;
-        for index in 0..self.servers.count() {
-            let loaded = self.servers.answered(index, self.load_one(index, &directory));
-            match loaded.with_context(|| format!("the engine does not load {directory}"))? {
-                Ok(()) => self.servers.take_back(index),
-                Err(error) => reason = Some(error),
-            }
-        }
+        let load = |index| self.load_one(index, &directory);
+        let take_back = |index, ()| {
+            self.servers.take_back(index);
+            Ok(())
+        };
+        let reason = self
+            .servers
+            .ask_each(true, load, take_back)
+            .with_context(|| format!("the engine does not load {directory}"))?;
         if let (Some(error), false) = (reason, self.servers.lost().contains(&false)) {
             return Err(error.context(format!("no server loads {directory}")));
         }
@@ -236,28 +247,25 @@ impl ExternalEngine {
     }
 
     /// Compares the servers with the trainer, whose log-probabilities of the probe are `trainer`.
-    fn check(&self, trainer: &[f64], readings: &mut [Option<Reading>]) -> anyhow::Result<()> {
+    fn check(&self, trainer: &[f64], readings: &mut Vec<Option<Reading>>) -> anyhow::Result<()> {
         let mut tokens = self.probe.prompt.clone();
         tokens.extend(&self.probe.response);
         let Some(request) = self.requests.score(&tokens) else { return Ok(()) };
-        for (index, is_lost) in self.servers.lost().into_iter().enumerate() {
-            // One that is left out comes back with the weights it was started with.
-            let before = readings[index].take();
-            if is_lost {
-                continue;
-            }
-            let url = self.servers.url(index).to_owned();
-            let answer = self.servers.ask_one(index, &request);
-            let Ok(answer) = self.servers.answered(index, answer)? else { continue };
-            let server = prompt_log_probs(&answer, tokens.len()).with_context(|| url.clone())?;
+        // One that is left out comes back with the weights it was started with.
+        let before = std::mem::replace(readings, vec![None; self.servers.count()]);
+        let check = |index: usize, answer: Value| {
+            let url = || self.servers.url(index).to_owned();
+            let server = prompt_log_probs(&answer, tokens.len()).with_context(url)?;
             let now = Reading { trainer: trainer.to_vec(), server };
-            let warning = probe::check(before.as_ref(), &now).with_context(|| url.clone())?;
+            let warning = probe::check(before[index].as_ref(), &now).with_context(url)?;
             if let Some(warning) = warning {
-                self.servers.tell(format!("{url}: {warning}"));
+                self.servers.tell(format!("{}: {warning}", url()));
             }
             readings[index] = Some(now);
-        }
-        Ok(())
+            Ok(())
+        };
+        let ask = |index| self.servers.ask_one(index, &request);
+        self.servers.ask_each(false, ask, check).map(drop)
     }
 
     /// Samples responses like [`generate_each`](decoder::generation::generate_each), by the servers. Tokens that had
@@ -266,9 +274,10 @@ impl ExternalEngine {
         &self,
         prompts: &[PromptRequest<'_>],
         options: &GenerationOptions,
-        decoding: ReplyDecoding<'_>,
+        tokenizer: &TextTokenizer,
         listener: &mut dyn Listener,
     ) -> anyhow::Result<Drawn> {
+        let decoding = ReplyDecoding { options, tokenizer, vocab_size: self.vocab_size };
         let (next, ended) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut tally = Tally { total: prompts.len() * options.samples, ..Tally::default() };
         let mut drawn = Drawn { retokenised: 0, versions: vec![Vec::new(); tally.total] };
@@ -281,9 +290,8 @@ impl ExternalEngine {
                     while !ended.load(Ordering::Relaxed) {
                         let index = next.fetch_add(1, Ordering::Relaxed);
                         let Some(prompt) = prompts.get(index) else { return };
-                        let answer = self
-                            .respond(*prompt, options, decoding)
-                            .with_context(|| format!("prompt {index}"));
+                        let answer = self.respond(*prompt, decoding);
+                        let answer = answer.with_context(|| format!("prompt {index}"));
                         if sender.send((index, answer)).is_err() {
                             return;
                         }
@@ -317,18 +325,17 @@ impl ExternalEngine {
     fn respond(
         &self,
         prompt: PromptRequest<'_>,
-        options: &GenerationOptions,
         decoding: ReplyDecoding<'_>,
     ) -> anyhow::Result<(Replies, Vec<Vec<u64>>)> {
-        let request = self.requests.responses(prompt, options, decoding.stop);
+        let request = self.requests.responses(prompt, decoding.options);
         if self.requests.streams {
             let (choices, versions) = assembled(&self.servers.ask_for_stream(&request)?)?;
-            return Ok((responses(choices, options, decoding)?, versions));
+            return Ok((decoding.responses(choices)?, versions));
         }
         let (answer, version) = self.servers.ask(&request)?;
         let responses = match self.requests.engine {
-            RolloutEngine::Sglang => generations(&answer, options, decoding)?,
-            _ => completions(&answer, options, decoding)?,
+            RolloutEngine::Sglang => decoding.generations(&answer)?,
+            _ => decoding.completions(&answer)?,
         };
         let count = |(response, _): &(Generated, bool)| response.token_ids.len();
         let versions = responses.iter().map(|one| vec![version; count(one)]).collect();
@@ -338,17 +345,13 @@ impl ExternalEngine {
 
 /// The model that every server has; one that does not answer is left out.
 fn first_model(servers: &Servers, wanted: &str) -> anyhow::Result<String> {
-    let (mut model, mut reason) = (None, None);
-    for index in 0..servers.count() {
-        let answer = servers.ask_one(index, &Request::get("/v1/models"));
-        match servers.answered(index, answer)? {
-            Ok(models) => {
-                let name = model_name(&models, wanted);
-                model = Some(name.with_context(|| servers.url(index).to_owned())?);
-            }
-            Err(error) => reason = Some(error),
-        }
-    }
+    let mut model = None;
+    let ask = |index| servers.ask_one(index, &Request::get("/v1/models"));
+    let reason = servers.ask_each(true, ask, |index, models| {
+        let name = model_name(&models, wanted);
+        model = Some(name.with_context(|| servers.url(index).to_owned())?);
+        Ok(())
+    })?;
     model.ok_or_else(|| reason.unwrap_or_else(|| anyhow!("rollout.servers.urls names no server")))
 }
 

@@ -19,14 +19,14 @@ const LEAST_LOG_PROB: f64 = -10_000.0;
 /// Largest log-probability, which rounding may lift above 0.
 const ROUNDING: f64 = 1e-3;
 
-/// Conversion of the engine's text, and the texts that end a response.
+/// Converts answers to responses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ReplyDecoding<'a> {
+pub(super) struct ReplyDecoding<'a> {
+    /// Options that the responses must fit.
+    pub(super) options: &'a GenerationOptions,
     /// Turns text into tokens if the engine returns none.
-    pub(crate) tokenizer: &'a TextTokenizer,
-    /// Texts that end a response.
-    pub(crate) stop: &'a [String],
-    pub(crate) vocab_size: usize,
+    pub(super) tokenizer: &'a TextTokenizer,
+    pub(super) vocab_size: usize,
 }
 
 #[derive(Deserialize)]
@@ -47,33 +47,6 @@ pub(super) struct Choice {
 #[derive(Deserialize)]
 struct LogProbs {
     token_logprobs: Vec<Option<f64>>,
-}
-
-/// Converts an answer to `/v1/completions` to responses.
-pub(super) fn completions(
-    answer: &Value,
-    options: &GenerationOptions,
-    decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<Replies> {
-    let answer = Answer::deserialize(answer).context("the engine's answer is no completion")?;
-    responses(answer.choices, options, decoding)
-}
-
-/// Converts the choices of an answer to responses, in the order of their indices.
-pub(super) fn responses(
-    mut choices: Vec<Choice>,
-    options: &GenerationOptions,
-    decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<Replies> {
-    let (count, expected) = (choices.len(), options.samples);
-    ensure!(count == expected, "{count} responses, expected {expected}");
-    choices.sort_by_key(|choice| choice.index);
-    if let Some((expected, choice)) =
-        choices.iter().enumerate().find(|(expected, choice)| choice.index != *expected)
-    {
-        bail!("a response has index {}, expected {expected}", choice.index);
-    }
-    choices.into_iter().map(|choice| generated(choice, options, decoding)).collect()
 }
 
 /// Puts the events of a stream together to the choices of the answer without one, with the version of the weights that drew each
@@ -133,28 +106,99 @@ struct GenerationEnd {
     kind: String,
 }
 
-/// Converts an answer to SGLang's `/generate` to responses; none of their tokens is guessed.
-pub(super) fn generations(
-    answer: &Value,
-    options: &GenerationOptions,
-    decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<Replies> {
-    // One response comes without a list.
-    let list = if answer.is_array() { answer.clone() } else { Value::from(vec![answer.clone()]) };
-    let list =
-        Vec::<Generation>::deserialize(list).context("the engine's answer is no generation")?;
-    let choice = |(index, one): (usize, Generation)| {
-        let (token_logprobs, ids) =
-            one.meta_info.output_token_logprobs.into_iter().map(|(log, id, _)| (log, id)).unzip();
-        Choice {
-            index,
-            text: one.text,
-            finish_reason: one.meta_info.finish_reason.map(|end| end.kind),
-            logprobs: Some(LogProbs { token_logprobs }),
-            token_ids: Some(ids),
+impl ReplyDecoding<'_> {
+    /// Converts an answer to `/v1/completions` to responses.
+    pub(super) fn completions(self, answer: &Value) -> anyhow::Result<Replies> {
+        let answer = Answer::deserialize(answer).context("the engine's answer is no completion")?;
+        self.responses(answer.choices)
+    }
+
+    /// Converts an answer to SGLang's `/generate` to responses; none of their tokens is guessed.
+    pub(super) fn generations(self, answer: &Value) -> anyhow::Result<Replies> {
+        // One response comes without a list.
+        let list = if answer.is_array() { answer } else { &Value::from(vec![answer.clone()]) };
+        let list =
+            Vec::<Generation>::deserialize(list).context("the engine's answer is no generation")?;
+        let choice = |(index, one): (usize, Generation)| {
+            let drawn = one.meta_info.output_token_logprobs.into_iter();
+            let (token_logprobs, ids) = drawn.map(|(log_prob, id, _)| (log_prob, id)).unzip();
+            Choice {
+                index,
+                text: one.text,
+                finish_reason: one.meta_info.finish_reason.map(|end| end.kind),
+                logprobs: Some(LogProbs { token_logprobs }),
+                token_ids: Some(ids),
+            }
+        };
+        self.responses(list.into_iter().enumerate().map(choice).collect())
+    }
+
+    /// Converts the choices of an answer to responses, in the order of their indices.
+    pub(super) fn responses(self, mut choices: Vec<Choice>) -> anyhow::Result<Replies> {
+        let (count, expected) = (choices.len(), self.options.samples);
+        ensure!(count == expected, "{count} responses, expected {expected}");
+        choices.sort_by_key(|choice| choice.index);
+        for (expected, Choice { index, .. }) in choices.iter().enumerate() {
+            ensure!(*index == expected, "a response has index {index}, expected {expected}");
         }
-    };
-    responses(list.into_iter().enumerate().map(choice).collect(), options, decoding)
+        choices.into_iter().map(|choice| self.generated(choice)).collect()
+    }
+
+    /// Converts a choice to a response; the flag is true if its tokens had to be guessed.
+    fn generated(self, choice: Choice) -> anyhow::Result<(Generated, bool)> {
+        let Self { options, tokenizer, vocab_size } = self;
+        let Choice { text, finish_reason, logprobs, token_ids, .. } = choice;
+        let told = logprobs.context("no log-probabilities, expected those of the tokens drawn")?;
+        let mut log_prob = told
+            .token_logprobs
+            .into_iter()
+            .map(|value| value.filter(|value| (LEAST_LOG_PROB..=ROUNDING).contains(value)))
+            .map(|value| value.map(|value| value.min(0.0)))
+            .collect::<Option<Vec<f64>>>()
+            .with_context(|| {
+                format!(
+                    "a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0"
+                )
+            })?;
+        let is_told = token_ids.is_some();
+        let encode = || {
+            let longest = options.max_new_tokens.saturating_mul(LONGEST_TOKEN_BYTES);
+            let bytes = text.len();
+            ensure!(bytes <= longest, "a text of {bytes} bytes, expected at most {longest}");
+            anyhow::Ok(tokenizer.encode(&text)?)
+        };
+        let token_ids = token_ids.map_or_else(encode, Ok)?;
+        let (count, most) = (token_ids.len(), options.max_new_tokens);
+        ensure!((1..=most).contains(&count), "a response of {count} tokens, expected 1 to {most}");
+        ensure!(!log_prob.is_empty(), "no log-probabilities for a response of {count} tokens");
+        let told = log_prob.len();
+        let is_guess = count != told;
+        ensure!(
+            !(is_guess && is_told),
+            "{count} tokens with {told} log-probabilities, expected as many"
+        );
+        if is_guess {
+            // The text as a whole keeps its log-probability, whatever its tokens.
+            log_prob = vec![log_prob.iter().sum::<f64>() / count as f64; count];
+        }
+        if let Some(id) = token_ids.iter().find(|id| **id as usize >= vocab_size) {
+            bail!("token {id}, expected ids below vocab_size = {vocab_size}");
+        }
+        let finish = match finish_reason.as_deref() {
+            Some("length") => Finish::Length,
+            Some("stop") if token_ids.last().is_some_and(|id| options.stop_ids.contains(id)) => {
+                Finish::Stop
+            }
+            Some("stop") => Finish::StopString,
+            other => {
+                let other =
+                    other.map_or("null".to_owned(), |other| format!("\"{}\"", shown(other, 60)));
+                bail!("`finish_reason` is {other}, expected \"stop\" or \"length\"")
+            }
+        };
+        let (entropy, mask, routes) = (Vec::new(), None, None);
+        Ok((Generated { token_ids, log_prob, entropy, mask, routes, finish }, is_guess))
+    }
 }
 
 /// Log-probabilities of all but the first of a prompt's `tokens`, in nats, from an answer that scores it.
@@ -170,63 +214,6 @@ pub(super) fn prompt_log_probs(answer: &Value, tokens: usize) -> anyhow::Result<
     let (count, expected) = (told.len(), tokens - 1);
     ensure!(count == expected, "{count} log-probabilities of a prompt, expected {expected}");
     Ok(told)
-}
-
-/// Converts a choice to a response; the flag is true if its tokens had to be guessed.
-fn generated(
-    choice: Choice,
-    options: &GenerationOptions,
-    decoding: ReplyDecoding<'_>,
-) -> anyhow::Result<(Generated, bool)> {
-    let Choice { text, finish_reason, logprobs, token_ids, .. } = choice;
-    let told = logprobs.context("no log-probabilities, expected those of the tokens drawn")?;
-    let mut log_prob = told
-        .token_logprobs
-        .into_iter()
-        .map(|value| value.filter(|value| (LEAST_LOG_PROB..=ROUNDING).contains(value)))
-        .map(|value| value.map(|value| value.min(0.0)))
-        .collect::<Option<Vec<f64>>>()
-        .with_context(|| {
-            format!("a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0")
-        })?;
-    let is_told = token_ids.is_some();
-    let encode = || {
-        let longest = options.max_new_tokens.saturating_mul(LONGEST_TOKEN_BYTES);
-        let bytes = text.len();
-        ensure!(bytes <= longest, "a text of {bytes} bytes, expected at most {longest}");
-        anyhow::Ok(decoding.tokenizer.encode(&text)?)
-    };
-    let token_ids = token_ids.map_or_else(encode, Ok)?;
-    let (count, most) = (token_ids.len(), options.max_new_tokens);
-    ensure!((1..=most).contains(&count), "a response of {count} tokens, expected 1 to {most}");
-    ensure!(!log_prob.is_empty(), "no log-probabilities for a response of {count} tokens");
-    let told = log_prob.len();
-    let is_guess = count != told;
-    ensure!(
-        !(is_guess && is_told),
-        "{count} tokens with {told} log-probabilities, expected as many"
-    );
-    if is_guess {
-        // The text as a whole keeps its log-probability, whatever its tokens.
-        log_prob = vec![log_prob.iter().sum::<f64>() / count as f64; count];
-    }
-    if let Some(id) = token_ids.iter().find(|id| **id as usize >= decoding.vocab_size) {
-        bail!("token {id}, expected ids below vocab_size = {}", decoding.vocab_size);
-    }
-    let finish = match finish_reason.as_deref() {
-        Some("length") => Finish::Length,
-        Some("stop") if token_ids.last().is_some_and(|id| options.stop_ids.contains(id)) => {
-            Finish::Stop
-        }
-        Some("stop") => Finish::StopString,
-        other => {
-            let other =
-                other.map_or("null".to_owned(), |other| format!("\"{}\"", shown(other, 60)));
-            bail!("`finish_reason` is {other}, expected \"stop\" or \"length\"")
-        }
-    };
-    let (entropy, mask, routes) = (Vec::new(), None, None);
-    Ok((Generated { token_ids, log_prob, entropy, mask, routes, finish }, is_guess))
 }
 
 #[cfg(test)]
@@ -250,14 +237,14 @@ mod tests {
         TextTokenizer::load(&folder).expect("a fixture")
     });
 
-    fn decoding() -> ReplyDecoding<'static> {
-        ReplyDecoding { tokenizer: &TOKENIZER, stop: &[], vocab_size: 256 }
+    fn decoding(options: &GenerationOptions) -> ReplyDecoding<'_> {
+        ReplyDecoding { options, tokenizer: &TOKENIZER, vocab_size: 256 }
     }
 
     /// Converts an answer's choice.
     fn read(choice: &Value) -> Result<(Generated, bool), String> {
         let choice = Choice::deserialize(choice).map_err(|error| error.to_string())?;
-        generated(choice, &options(1), decoding()).map_err(|error| format!("{error:#}"))
+        decoding(&options(1)).generated(choice).map_err(|error| format!("{error:#}"))
     }
 
     fn choice(ids: &[u32], log_probs: &[f64]) -> Value {
@@ -320,7 +307,7 @@ mod tests {
             "service_tier": null, "system_fingerprint": "vllm-0.32.0-3f6c5b9e", "usage": {"prompt_tokens": 3, "total_tokens": 7,
             "completion_tokens": 4}});
         let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
-        let told = completions(&answer, &stops, decoding()).unwrap();
+        let told = decoding(&stops).completions(&answer).unwrap();
         let [(long, _), (short, _)] = &told[..] else { panic!("{told:?}") };
         assert_eq!((&long.token_ids[..], long.finish), (&[216, 207, 150][..], Finish::Length));
         assert_eq!((&short.token_ids[..], short.finish), (&[0][..], Finish::Stop));
@@ -349,7 +336,7 @@ mod tests {
         ];
         let (choices, versions) = assembled(&events).unwrap();
         let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
-        let told = responses(choices, &stops, decoding()).unwrap();
+        let told = decoding(&stops).responses(choices).unwrap();
         assert_eq!((&told[0].0.token_ids[..], told[0].0.finish), (&[5, 7, 8][..], Finish::Length));
         assert_eq!(
             (&told[1].0.log_prob[..], told[1].0.finish),
@@ -371,14 +358,14 @@ mod tests {
     fn generations_tell_tokens_and_prompts_tell_log_probabilities() {
         let stops = GenerationOptions { stop_ids: vec![0], ..options(2) };
         let answer = json!([generation("stop"), generation("length")]);
-        let told = generations(&answer, &stops, decoding()).unwrap();
+        let told = decoding(&stops).generations(&answer).unwrap();
         for ((response, is_guess), finish) in told.iter().zip([Finish::Stop, Finish::Length]) {
             assert_eq!((&response.token_ids[..], response.finish), (&[7, 0][..], finish));
             assert_eq!((&response.log_prob[..], *is_guess), (&[-0.5, -0.25][..], false));
         }
         let single = GenerationOptions { stop_ids: vec![0], ..options(1) };
-        assert_eq!(generations(&generation("stop"), &single, decoding()).unwrap()[0], told[0]);
-        let few = generations(&generation("stop"), &stops, decoding()).unwrap_err();
+        assert_eq!(decoding(&single).generations(&generation("stop")).unwrap()[0], told[0]);
+        let few = decoding(&stops).generations(&generation("stop")).unwrap_err();
         assert_eq!(few.to_string(), "1 responses, expected 2");
         assert_eq!(prompt_log_probs(&generation("stop"), 3).unwrap(), [-1.5, -2.5]);
         let scored = json!({"choices": [{"logprobs": {"token_logprobs": [null, -1.5, -2.5]}}]});
@@ -393,8 +380,8 @@ mod tests {
         fn fuzz_answer(bytes in edited(answers())) {
             let options = options(2);
             let Ok(answer) = serde_json::from_slice(&bytes) else { return Ok(()) };
-            let read = in_time(|| completions(&answer, &options, decoding()));
-            let also = in_time(|| generations(&answer, &options, decoding()));
+            let read = in_time(|| decoding(&options).completions(&answer));
+            let also = in_time(|| decoding(&options).generations(&answer));
             let _scores = prompt_log_probs(&answer, 3);
             for (response, _) in read.into_iter().chain(also).flatten() {
                 let count = response.token_ids.len();

@@ -19,6 +19,8 @@ pub(super) struct Requests {
     pub(super) has_adapter: bool,
     /// True if responses are streamed, and go on while weights are loaded.
     pub(super) streams: bool,
+    /// Texts that end a response.
+    pub(super) stop: Vec<String>,
 }
 
 /// A request that is part of a reload.
@@ -35,7 +37,6 @@ impl Requests {
         &self,
         prompt: PromptRequest<'_>,
         options: &GenerationOptions,
-        stop: &[String],
     ) -> Request {
         if self.engine == RolloutEngine::Sglang {
             // Its seeds are those of single responses and hold only in its deterministic mode.
@@ -45,7 +46,7 @@ impl Requests {
                     "n": options.samples,
                     "max_new_tokens": options.max_new_tokens,
                     "temperature": options.sampling.temperature,
-                    "stop": stop,
+                    "stop": self.stop,
                     "stop_token_ids": options.stop_ids,
                 },
                 "return_logprob": true,
@@ -60,7 +61,7 @@ impl Requests {
             "max_tokens": options.max_new_tokens,
             "temperature": options.sampling.temperature,
             "seed": seed_of(prompt),
-            "stop": stop,
+            "stop": self.stop,
             "stop_token_ids": options.stop_ids,
             "logprobs": log_probs,
             "return_token_ids": true,
@@ -202,7 +203,8 @@ mod tests {
     use super::*;
 
     fn requests(engine: RolloutEngine, has_adapter: bool) -> Requests {
-        Requests { engine, model: "m".to_owned(), has_adapter, streams: false }
+        let stop = vec!["x".to_owned()];
+        Requests { engine, model: "m".to_owned(), has_adapter, streams: false, stop }
     }
 
     /// Paths and bodies of a reload of `/w`.
@@ -238,9 +240,8 @@ mod tests {
         let options = GenerationOptions { samples: 2, stop_ids: vec![0], ..Default::default() };
         let key = SamplingKey { seed: 1, step: 2, prompt: 3 };
         let prompt = PromptRequest { token_ids: &[5, 6], key };
-        let stop = ["x".to_owned()];
         let body = |engine, has_adapter| {
-            let request = requests(engine, has_adapter).responses(prompt, &options, &stop);
+            let request = requests(engine, has_adapter).responses(prompt, &options);
             (request.path, request.body.unwrap_or_default())
         };
         let (path, vllm) = body(RolloutEngine::Vllm, true);

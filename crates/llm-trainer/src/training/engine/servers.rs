@@ -17,7 +17,6 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(1);
 /// First pause before a request is sent again; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// The servers of an engine.
 #[derive(Debug)]
 pub(super) struct Servers {
     client: Client,
@@ -30,7 +29,6 @@ pub(super) struct Servers {
     news: Mutex<Vec<String>>,
 }
 
-/// One server.
 #[derive(Debug)]
 struct Server {
     url: String,
@@ -148,20 +146,27 @@ impl Servers {
         }
     }
 
-    /// The answer of a server, or the reason for which it gives none: it is then left out. Fails where a retry does not help.
-    pub(super) fn answered<T>(
+    /// Asks one server after another, those that are left out too if `with_lost`, and passes their answers on. One that gives none
+    /// is left out; returns the last such reason. Fails where a retry does not help.
+    pub(super) fn ask_each<T>(
         &self,
-        index: usize,
-        answer: Result<T, Failure>,
-    ) -> anyhow::Result<Result<T, anyhow::Error>> {
-        match answer {
-            Ok(answer) => Ok(Ok(answer)),
-            Err(Failure::Lasting(error)) => Err(error),
-            Err(Failure::Passing(error) | Failure::Full(error)) => {
-                self.lose(index, &error);
-                Ok(Err(error))
+        with_lost: bool,
+        ask: impl Fn(usize) -> Result<T, Failure>,
+        mut take: impl FnMut(usize, T) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Option<anyhow::Error>> {
+        let mut reason = None;
+        let servers = self.lost().into_iter().enumerate();
+        for (index, _) in servers.filter(|(_, is_lost)| with_lost || !is_lost) {
+            match ask(index) {
+                Ok(answer) => take(index, answer)?,
+                Err(Failure::Lasting(error)) => return Err(error),
+                Err(Failure::Passing(error) | Failure::Full(error)) => {
+                    self.lose(index, &error);
+                    reason = Some(error);
+                }
             }
         }
+        Ok(reason)
     }
 
     /// Takes a server back that has loaded the weights, and says so.

@@ -13,10 +13,12 @@ use crate::training::line_process::LineProcess;
 
 /// News of rollouts.
 pub(super) enum Event {
-    /// A request to the policy.
     Asked(Work),
     /// The rollout at `place` has ended with a line, or failed with the reason.
-    Ended { place: usize, answer: Result<String, String> },
+    Ended {
+        place: usize,
+        answer: Result<String, String>,
+    },
 }
 
 /// A rollout as a harness is given it, one line of JSON.

@@ -17,7 +17,6 @@ pub(crate) struct Played {
     pub(crate) truncated: bool,
     /// Index of the first response token of the last turn.
     pub(crate) last_turn: usize,
-    /// Reward that the harness has given.
     pub(crate) reward: f64,
 }
 

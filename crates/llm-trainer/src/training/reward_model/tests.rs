@@ -59,7 +59,7 @@ fn a_truncated_response_is_judged_over_the_whole_vocabulary() {
         let sequences: Vec<&Sequence> = sequences.iter().collect();
         let ranks = Ranks::single();
         let judged = model.judge(&ranks, run.config(), &sequences, &[true, false], 1, 0);
-        judged.expect("finite log-probabilities").log_ratio
+        judged.expect("finite log-probabilities").learnt.log_ratio
     };
     let (full, truncated) = (judged(false), judged(true));
     assert!(full.iter().all(|log_ratio| log_ratio.abs() > 1e-9), "it has learnt: {full:?}");

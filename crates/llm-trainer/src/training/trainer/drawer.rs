@@ -9,21 +9,21 @@ use training_run::config::Run;
 use training_run::dynamic_sampling::{Demand, SampledGroup};
 
 use super::questions::RunQuestions;
-use super::rewarder::Rewarder;
-use crate::training::engine::{ExternalEngine, ReplyDecoding};
-use crate::training::rollout::{Engine, Environment, QuestionGroup, Rollout, Sample};
+use crate::training::engine::ExternalEngine;
+use crate::training::judge::Judge;
+use crate::training::rollout::{Engine, Environment, Rollout};
+use crate::training::sample::{QuestionGroup, Sample};
 
 /// Questions, engine and rewards of a run; threads share them.
 #[derive(Debug)]
 pub(super) struct Drawer {
     pub(super) run: Arc<Run>,
     pub(super) questions: RunQuestions,
-    pub(super) rewarder: Rewarder,
+    pub(super) judge: Judge,
     /// Engine that samples in place of the policy.
     pub(super) engine: Option<ExternalEngine>,
     /// Harnesses that play with the policy.
     pub(super) environment: Option<Environment>,
-    pub(super) vocab_size: usize,
 }
 
 impl Drawer {
@@ -41,7 +41,7 @@ impl Drawer {
     /// Options for sampling the groups of a step.
     pub(super) fn options(&self) -> GenerationOptions {
         let section = &self.run.config().rollout;
-        let options = self.rewarder.text.options(section, section.group_size, section.sampling());
+        let options = self.judge.text.options(section, section.group_size, section.sampling());
         GenerationOptions { record_routes: section.routing_replay, ..options }
     }
 
@@ -58,17 +58,8 @@ impl Drawer {
     ) -> Engine<'a> {
         match (&self.environment, external) {
             (Some(environment), _) => Engine::Played { model, environment, evaluates },
-            (None, Some(engine)) => Engine::External(engine, self.decoding()),
+            (None, Some(engine)) => Engine::External(engine),
             (None, None) => Engine::Own(model),
-        }
-    }
-
-    /// How the answers of servers become responses.
-    pub(super) fn decoding(&self) -> ReplyDecoding<'_> {
-        ReplyDecoding {
-            tokenizer: &self.rewarder.text.tokenizer,
-            stop: &self.run.config().rollout.stop,
-            vocab_size: self.vocab_size,
         }
     }
 
@@ -79,25 +70,20 @@ impl Drawer {
         chosen: &[usize],
         rollout: &Rollout,
     ) -> Vec<SampledGroup<QuestionGroup>> {
-        let is_dropped =
-            |place: usize| rollout.dropped.iter().any(|(dropped, _)| *dropped == place);
-        let kept = chosen.iter().enumerate().filter(|(place, _)| !is_dropped(*place));
-        let kept = kept.map(|(_, question)| question);
+        let is_dropped = |place| rollout.dropped.iter().any(|(dropped, _)| *dropped == place);
+        let kept = (0..).zip(chosen).filter(|(place, _)| !is_dropped(*place));
         let groups = kept.zip(rollout.samples.chunks(self.demand().group_size));
-        groups.map(|(&question, samples)| self.group(step, question, samples)).collect()
-    }
-
-    fn group(&self, step: u64, question: usize, samples: &[Sample]) -> SampledGroup<QuestionGroup> {
         // Rewards of the verdicts alone: a length penalty says nothing about the question.
         let earned = self.run.config().reward.values;
-        let is_own = self.rewarder.custom_reward.is_some() || self.environment.is_some();
+        let is_own = self.judge.custom_reward.is_some() || self.environment.is_some();
         let worth =
             |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
-        SampledGroup {
+        let groups = groups.map(|((_, &question), samples)| SampledGroup {
             rewards: samples.iter().map(worth).collect(),
             right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
             sampled_at: step,
             responses: QuestionGroup { question, samples: samples.to_vec() },
-        }
+        });
+        groups.collect()
     }
 }

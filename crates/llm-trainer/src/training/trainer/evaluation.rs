@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, ensure};
 use counter_rng::{Purpose, purpose_seed};
+use decoder::generation::SamplingKey;
 use model_files::sampling::Sampling;
 use question_data::prompt::Prompt;
 use run_report::evaluation::bootstrap::{Bootstrap, Estimate};
@@ -14,9 +15,8 @@ use training_run::metrics::{MetricName, StepMetrics, Validation};
 
 use super::policy::Policy;
 use super::sampler::Sampler;
-use crate::training::engine::ExternalEngine;
-use crate::training::rollout::{Rollout, Sample, SamplingPass};
-use crate::training::step_key::StepKey;
+use crate::training::rollout::SamplingPass;
+use crate::training::sample::Sample;
 
 impl Sampler {
     pub(super) fn evaluates(&self) -> bool {
@@ -39,50 +39,36 @@ impl Sampler {
         if let Some(engine) = external {
             engine.send_weights(&policy.pass(), &self.mesh, &config.model.path, updates)?;
         }
-        let (mut first, mut dropped) = (0, Vec::new());
-        for (sampling, mut prompts) in by_sampling(&held_out.prompts, &config.evaluation) {
-            let rollout =
-                self.ask(policy, external, sampling, (&prompts, first), metrics, phase)?;
-            first += prompts.len() as u64;
+        let engine = drawer.sampled_by(&policy.model, external, true);
+        let (seed, step) = (purpose_seed(config.seed, Purpose::Evaluation), metrics.step());
+        let mut first = SamplingKey { seed, step, prompt: 0 };
+        let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
+        let mut dropped = Vec::new();
+        for ((samples, temperature), mut prompts) in
+            by_sampling(&held_out.prompts, &config.evaluation)
+        {
+            let sampling = Sampling { temperature, ..Sampling::DEFAULT };
+            let options = &drawer.judge.text.options(&config.rollout, samples, sampling);
+            let rollout = SamplingPass { engine, options, judge: &drawer.judge }
+                .roll_out(&self.mesh, &prompts, first, &tell)
+                .with_context(|| format!("evaluation after step {step}"))?;
+            first.prompt += prompts.len() as u64;
             for (place, reason) in rollout.dropped.into_iter().rev() {
                 prompts.remove(place);
                 dropped.push(reason);
             }
-            self.measure(&prompts, &rollout.samples, sampling.0, metrics)?;
+            self.measure(&prompts, &rollout.samples, samples, metrics)?;
         }
         if let Some(engine) = external {
             engine.rest(&self.mesh)?;
         }
-        let (count, step) = (dropped.len(), metrics.step());
+        let count = dropped.len();
         let Some(reason) = dropped.first() else { return Ok(None) };
         ensure!(
-            (count as u64) < first,
+            (count as u64) < first.prompt,
             "evaluation after step {step}: the harness of every question failed: {reason}"
         );
         Ok(Some(format!("{count} questions of the evaluation are left out: {reason}")))
-    }
-
-    /// Samples responses to prompts, the first of which has this number in the evaluation.
-    fn ask(
-        &self,
-        policy: &Policy,
-        external: Option<&ExternalEngine>,
-        (samples, temperature): (usize, f64),
-        (prompts, first): (&[&Prompt], u64),
-        metrics: &StepMetrics,
-        phase: &dyn Fn(&str),
-    ) -> anyhow::Result<Rollout> {
-        let (drawer, step) = (&self.drawer, metrics.step());
-        let config = drawer.run.config();
-        let sampling = Sampling { temperature, ..Sampling::DEFAULT };
-        let options = drawer.rewarder.text.options(&config.rollout, samples, sampling);
-        let key = StepKey { seed: purpose_seed(config.seed, Purpose::Evaluation), step };
-        let tell = |progress: &str| phase(&format!("evaluating, {progress}"));
-        let engine = drawer.sampled_by(&policy.model, external, true);
-        let judge = drawer.rewarder.judge(config)?;
-        let pass = SamplingPass { engine, options: &options, judge };
-        let rollout = pass.roll_out(&self.mesh, prompts, key, first, &tell);
-        rollout.with_context(|| format!("evaluation after step {step}"))
     }
 
     /// Inserts the measures of each source among the prompts, which have so many `samples` each.
@@ -129,9 +115,7 @@ impl Sampler {
         // A single response needs no comparison of wrong answers.
         let truth = match group {
             [_] => None,
-            _ => Some(
-                self.drawer.rewarder.judge(self.drawer.run.config())?.truth(&prompt.question)?,
-            ),
+            _ => Some(self.drawer.judge.truth(&prompt.question)?),
         };
         let answers: Vec<Option<String>> =
             group.iter().map(|sample| judge(truth.as_ref()?, &sample.text).normal_form).collect();

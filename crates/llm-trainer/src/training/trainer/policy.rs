@@ -14,18 +14,15 @@ use training_run::metric;
 use training_run::schedule::Schedule;
 
 use super::step_record::StepRecord;
-use super::update_plan::UpdatePlan;
 use crate::host_memory::Memory;
 use crate::training::adamw::AdamW;
 use crate::training::adapter::adapted;
 use crate::training::local_shard::DistributedPass;
 use crate::training::policy_pass::{PolicyPass, Sequence, Statistics};
 use crate::training::reward_model::RewardModel;
-use crate::training::rollout::Sample;
+use crate::training::sample::Sample;
 use crate::training::scored::{Reference, ScoredRollout};
-use crate::training::step_key::StepKey;
 use crate::training::trainer_state::TrainerState;
-use crate::training::update::{UpdateSums, update};
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, Ranks};
 
@@ -35,7 +32,6 @@ pub(super) struct Policy {
     pub(super) run: Arc<Run>,
     /// The data-parallel group: ranks with the same part of the model, which split the sequences and sum gradients.
     pub(super) ranks: Ranks,
-    /// The model that is trained.
     pub(super) model: Decoder,
     /// The policy before the run, if the run measures its divergence from it.
     pub(super) reference: Option<Decoder>,
@@ -215,7 +211,7 @@ impl Policy {
 
         let responses = samples.len() as f64;
         let learnt = &judged.learnt;
-        let process = implicit_process_rewards(&judged.log_ratio, reward_model.beta);
+        let process = implicit_process_rewards(&learnt.log_ratio, reward_model.beta);
         let metrics = &mut record.metrics;
         metrics.insert(metric!("reward_model/loss"), learnt.loss / responses);
         metrics.insert(metric!("reward_model/accuracy"), judged.agreement.accuracy());
@@ -239,22 +235,7 @@ impl Policy {
             record.warnings.insert(0, warning);
         }
         *updates += learnt.updates as u64;
-        Ok(Some(judged.log_ratio))
-    }
-
-    /// Updates by every mini-batch of every epoch of a step; `done` is the number of the policy's optimiser steps so far.
-    pub(super) fn update(
-        &mut self,
-        plan: &UpdatePlan<'_>,
-        key: StepKey,
-        done: u64,
-    ) -> anyhow::Result<UpdateSums> {
-        let rate = |n: usize| plan.peak_rate * self.schedule.factor(done + n as u64);
-        // Not `self.pass()`: the optimiser is borrowed mutably at the same time.
-        let pass = PolicyPass::of_run(&self.model, self.run.config());
-        let (ranks, optimizer) = (&self.ranks, &mut self.optimizer);
-        let sums = update(ranks, &pass, optimizer, &plan.objective, &plan.batch, key, rate)?;
-        Ok(sums)
+        Ok(Some(judged.learnt.log_ratio))
     }
 
     fn distributed_pass(&self) -> DistributedPass<'_> {

@@ -9,11 +9,13 @@ use run_plan::preflight::{ModelFacts, Preflight, PreflightGroup, PreflightSample
 use training_run::config::Run;
 
 use super::questions::RunQuestions;
-use super::rewarder::{ResponseText, Rewarder};
+use crate::training::judge::Judge;
 use crate::training::policy_pass::{PolicyPass, Sequence};
-use crate::training::rollout::{Engine, Sample, SamplingPass};
-use crate::training::step_key::StepKey;
+use crate::training::response_text::ResponseText;
+use crate::training::rollout::{Engine, SamplingPass};
+use crate::training::sample::Sample;
 use crate::training::token_layout::TokenLayout;
+use decoder::generation::SamplingKey;
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
 
@@ -42,14 +44,14 @@ pub(crate) fn preflight(
     let mut order = QuestionOrder::new(config.seed, all.len(), DataCursor::default());
     let chosen: Vec<&Prompt> =
         order.next_batch(prompts.min(all.len())).into_iter().map(|index| &all[index]).collect();
-    let rewarder = Rewarder::start(config, text)?;
+    let judge = Judge::start(config, text)?;
     let pass = SamplingPass {
         engine: Engine::Own(&model),
-        options: &rewarder.text.options(&config.rollout, group_size, config.rollout.sampling()),
-        judge: rewarder.judge(config)?,
+        options: &judge.text.options(&config.rollout, group_size, config.rollout.sampling()),
+        judge: &judge,
     };
-    let key = StepKey { seed: config.seed, step: 1 };
-    let rollout = pass.roll_out(&DeviceMesh::single(), &chosen, key, 0, &|what| tell(0, what))?;
+    let first = SamplingKey { seed: config.seed, step: 1, prompt: 0 };
+    let rollout = pass.roll_out(&DeviceMesh::single(), &chosen, first, &|what| tell(0, what))?;
     tell(1, "entropies");
     let sequences: Vec<&Sequence> = rollout.samples.iter().map(|s| &s.sequence).collect();
     let entropy = PolicyPass::of_run(&model, config).statistics(&sequences).entropy;
@@ -58,7 +60,7 @@ pub(crate) fn preflight(
     let mut groups = Vec::with_capacity(chosen.len());
     for (prompt, samples) in chosen.iter().zip(rollout.samples.chunks(group_size)) {
         let seen = |(sample, entropy_sum): (&Sample, f64)| {
-            preflight_sample(sample, &rewarder.text.end_ids, entropy_sum)
+            preflight_sample(sample, &judge.text.end_ids, entropy_sum)
         };
         groups.push(PreflightGroup {
             question: prompt.question.id.clone(),

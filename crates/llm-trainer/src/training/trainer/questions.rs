@@ -8,7 +8,6 @@ use question_data::dataset::{DataSource, Question};
 use question_data::prompt::Prompts;
 use training_run::config::RunConfig;
 
-/// The questions of a run.
 #[derive(Debug)]
 pub(super) struct RunQuestions {
     /// Questions to train on.

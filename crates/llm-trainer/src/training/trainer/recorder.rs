@@ -25,7 +25,6 @@ use crate::training::update::UpdateColumns;
 pub(super) struct Recorder {
     run: Arc<Run>,
     pub(super) directory: RunDirectory,
-    /// Open files, on the first rank.
     pub(super) files: Option<OpenFiles>,
     /// Entropy and reward so far.
     pub(super) law: RunLaw,
@@ -37,9 +36,7 @@ pub(super) struct OpenFiles {
     /// Lock of the folder: one process trains a run.
     _lock: FolderLock,
     metrics: MetricsWriter,
-    /// Event files, if configured.
     events: Option<EventWriter>,
-    /// Program that is fed the metrics, if configured.
     pub(super) feed: Option<MetricsFeed>,
 }
 
@@ -81,14 +78,14 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes the tokens of the configured groups. After the update, `selected` has the tokens that the loss selected among
-    /// those of the sequences that took part.
+    /// Writes the tokens of the configured groups. After the update, `selected` has the sequences that took part in it, and the
+    /// positions, ascending, of the tokens among theirs that the loss selected.
     pub(super) fn write_tokens(
         &self,
         step: u64,
         tokenizer: &TextTokenizer,
         scored: &ScoredRollout,
-        selected: Option<Selected<'_>>,
+        selected: Option<(&[usize], &[usize])>,
     ) -> anyhow::Result<()> {
         let count = self.run.config().metrics.token_groups;
         if count == 0 || self.files.is_none() {
@@ -99,9 +96,7 @@ impl Recorder {
         let covariance = token_covariances(advantage, &old.log_prob);
         let mut selected = match selected {
             None => vec![None; samples.len()],
-            Some(Selected { chosen, tokens }) => {
-                selected_by_sample(layout.lengths(), chosen, tokens)
-            }
+            Some((chosen, tokens)) => selected_by_sample(layout.lengths(), chosen, tokens),
         };
         let size = scored.group_size();
         let mut records = Vec::new();
@@ -174,13 +169,4 @@ fn begin_metrics(
         std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
     }
     Ok((MetricsWriter::create(&path)?, Vec::new()))
-}
-
-/// Tokens that the loss selected in an update.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Selected<'a> {
-    /// Indices of the sequences that took part in the update.
-    pub(super) chosen: &'a [usize],
-    /// Positions among the tokens of those sequences, ascending.
-    pub(super) tokens: &'a [usize],
 }

@@ -7,12 +7,11 @@ use question_data::prompt::Prompt;
 use training_run::config::RunConfig;
 use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
 
-use crate::training::rollout::{QuestionGroup, Sample};
+use crate::training::sample::{QuestionGroup, Sample};
 
 /// Source of a run's responses.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum RolloutSource {
-    /// Responses are sampled.
     #[default]
     Sampled,
     /// Responses are sampled and written to a folder.

@@ -14,8 +14,9 @@ use super::drawer::Drawer;
 use super::policy::Policy;
 use super::replay::{RolloutSource, fault_of};
 use super::step_record::StepRecord;
-use crate::training::rollout::{Engine, QuestionGroup, Rollout, SamplingPass, asked_share, gather};
-use crate::training::step_key::StepKey;
+use crate::training::rollout::{Engine, Rollout, SamplingPass, asked_share, gather};
+use crate::training::sample::QuestionGroup;
+use decoder::generation::SamplingKey;
 use decoder::routes::RouteShape;
 use ranks::DeviceMesh;
 
@@ -87,17 +88,17 @@ impl Sampler {
         let pass = SamplingPass {
             engine: drawer.sampled_by(&policy.model, drawer.engine.as_ref(), false),
             options: &options,
-            judge: drawer.rewarder.judge(config)?,
+            judge: &drawer.judge,
         };
-        let key = StepKey { seed: config.seed, step };
-        let mut asked = waiting.add_ahead(&demand)? as u64;
+        let mut first =
+            SamplingKey { seed: config.seed, step, prompt: waiting.add_ahead(&demand)? as u64 };
         while let Some(count) = waiting.next(&demand) {
             let chosen = self.order.next_batch(count);
             let rollout = pass
-                .roll_out(&self.mesh, &drawer.prompts(&chosen), key, asked, phase)
+                .roll_out(&self.mesh, &drawer.prompts(&chosen), first, phase)
                 .with_context(|| format!("rollout of step {step}"))?;
-            asked += count as u64;
-            record.timings.add_rollout(&rollout, drawer.engine.is_some());
+            first.prompt += count as u64;
+            record.add_rollout(&rollout, drawer.engine.is_some());
             record.dropped.extend(rollout.dropped.iter().map(|(_, reason)| reason.clone()));
             waiting.add(drawer.groups(step, &chosen, &rollout), &demand)?;
         }
@@ -129,9 +130,17 @@ impl Sampler {
         for later in next..=last {
             let count = self.waiting.prompts_ahead(later - step, &self.drawer.demand());
             let chosen = self.order.next_batch(count);
-            let key = StepKey { seed: config.seed, step: later };
-            let ahead = RolloutAhead::begin(&self.drawer, &self.mesh, chosen, key, step)?;
-            self.ahead.push_back(ahead);
+            let share = asked_share(&self.mesh, chosen.len());
+            let first = SamplingKey { seed: config.seed, step: later, prompt: share.start as u64 };
+            let (drawer, asked) = (Arc::clone(&self.drawer), chosen[share].to_vec());
+            let thread = std::thread::Builder::new().name(format!("rollout of step {later}"));
+            let thread = thread.spawn(move || {
+                let engine = drawer.engine.as_ref().context("no servers to ask ahead of a step")?;
+                let (engine, judge) = (Engine::External(engine), &drawer.judge);
+                let pass = SamplingPass { engine, options: &drawer.options(), judge };
+                pass.answer(&drawer.prompts(&asked), first, &|_| {})
+            })?;
+            self.ahead.push_back(RolloutAhead { step: later, asked_at: step, chosen, thread });
         }
         Ok(())
     }
@@ -141,12 +150,12 @@ impl Sampler {
     pub(super) fn finish_ahead(&mut self, last: u64) -> anyhow::Result<Vec<Rollout>> {
         let continues = self.drawer.run.config().rollout.servers.in_flight == InFlight::Continue;
         let mut rollouts = Vec::new();
-        while self.ahead.front().is_some_and(|next| !continues || next.key.step <= last) {
+        while self.ahead.front().is_some_and(|next| !continues || next.step <= last) {
             let Some(next) = self.ahead.pop_front() else { break };
-            let (later, asked_at) = (next.key.step, next.asked_at);
-            let (chosen, rollout) = next
-                .finish(&self.mesh)
-                .with_context(|| format!("rollout of step {later}, ahead of it"))?;
+            let RolloutAhead { step, asked_at, chosen, thread } = next;
+            let drawn = thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
+            let rollout = gather(&self.mesh, drawn)
+                .with_context(|| format!("rollout of step {step}, ahead of it"))?;
             self.waiting.push_ahead(self.drawer.groups(asked_at, &chosen, &rollout));
             rollouts.push(rollout);
         }
@@ -194,40 +203,11 @@ impl Sampler {
 #[derive(Debug)]
 pub(super) struct RolloutAhead {
     /// The later step.
-    pub(super) key: StepKey,
+    step: u64,
     /// Step whose weights the servers had when they were asked.
-    pub(super) asked_at: u64,
+    asked_at: u64,
     /// Questions that were asked, over all ranks.
     chosen: Vec<usize>,
     /// Waits for this rank's responses.
     thread: JoinHandle<anyhow::Result<Rollout>>,
-}
-
-impl RolloutAhead {
-    /// Asks the servers for responses to the `chosen` questions.
-    pub(super) fn begin(
-        drawer: &Arc<Drawer>,
-        mesh: &DeviceMesh,
-        chosen: Vec<usize>,
-        key: StepKey,
-        asked_at: u64,
-    ) -> anyhow::Result<Self> {
-        let share = asked_share(mesh, chosen.len());
-        let (drawer, asked) = (Arc::clone(drawer), chosen[share.clone()].to_vec());
-        let thread = std::thread::Builder::new().name(format!("rollout of step {}", key.step));
-        let thread = thread.spawn(move || {
-            let engine = drawer.engine.as_ref().context("no servers to ask ahead of a step")?;
-            let judge = drawer.rewarder.judge(drawer.run.config())?;
-            let engine = Engine::External(engine, drawer.decoding());
-            let pass = SamplingPass { engine, options: &drawer.options(), judge };
-            pass.answer(&drawer.prompts(&asked), key, share.start as u64, &|_| {})
-        })?;
-        Ok(Self { key, asked_at, chosen, thread })
-    }
-
-    /// Waits for the responses of all ranks. Returns them with their questions. If one rank fails, all ranks fail.
-    pub(super) fn finish(self, mesh: &DeviceMesh) -> anyhow::Result<(Vec<usize>, Rollout)> {
-        let drawn = self.thread.join().unwrap_or_else(|_| Err(anyhow!("its thread has panicked")));
-        Ok((self.chosen, gather(mesh, drawn)?))
-    }
 }

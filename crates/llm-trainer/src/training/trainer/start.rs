@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, bail, ensure};
+use code_sandbox::Sandbox;
 use model_files::model_config::ModelConfig;
 use question_data::question_order::QuestionOrder;
-use training_run::config::{RolloutEngine, Run, RunConfig};
+use training_run::config::{Run, RunConfig};
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::resume::Origin;
 use training_run::run_directory::{Checkpoint, RunDirectory};
@@ -18,18 +19,16 @@ use super::drawer::Drawer;
 use super::policy::{Policy, load_policy};
 use super::questions::RunQuestions;
 use super::recorder::Recorder;
-use super::rewarder::{ResponseText, Rewarder};
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
 use crate::training::checkpoint::{self, Bounds};
 use crate::training::engine::ExternalEngine;
+use crate::training::judge::Judge;
+use crate::training::response_text::ResponseText;
 use crate::training::rollout::Environment;
 use crate::training::trainer_state::TrainerState;
 use decoder::routes::RouteShape;
 use ranks::{DeviceMesh, Ranks};
-
-/// Most tokens of a question that show which weights a server has.
-const LONGEST_PROBE: usize = 64;
 
 impl Trainer {
     /// Starts at `origin`. `create` makes the folder of a new run after all other checks have passed. Every rank calls it; the
@@ -54,14 +53,19 @@ impl Trainer {
         let text = ResponseText::load(config)?;
         check_same_model(config, origin.checkpoint())?;
         let questions = RunQuestions::load(config, &text.tokenizer)?;
-        let rewarder = Rewarder::start(config, text)?;
-        let notes = questions.notes.iter().chain(rewarder.notes()).cloned().collect();
+        let judge = Judge::start(config, text)?;
+        let notes = questions
+            .notes
+            .iter()
+            .chain(judge.sandbox.iter().flat_map(Sandbox::notes))
+            .cloned()
+            .collect();
 
         let resumed = origin.checkpoint().cloned();
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
         let model = load_policy(config, saved, device, kind, &mesh.tensor)?;
         let (vocab_size, routes) = (model.config().vocab_size, RouteShape::of(model.config()));
-        rewarder.text.tokenizer.check_vocabulary(vocab_size)?;
+        judge.text.tokenizer.check_vocabulary(vocab_size)?;
         check_stop_ids(config, vocab_size)?;
         let mut policy = Policy::over(model, &run, &mesh)?;
         let (prompts, group_size) = (questions.questions.prompts.len(), config.rollout.group_size);
@@ -79,16 +83,16 @@ impl Trainer {
         policy.shard_blocks();
         policy.start_reward_model(saved, &mut state)?;
 
-        let environment = start_environment(config, &rewarder, policy.model.config())?;
+        let environment = Environment::start(config, &judge.text, policy.model.config())?;
         let locked = open_directory(&ranks, &run, || directory_of(origin, || create(&run)))?;
         let recorder = Recorder::begin(&run, locked, resumed.is_some(), state.step)?;
+        let (root, all) = (recorder.directory.root(), &questions.questions.prompts);
         let drawer = Drawer {
             environment,
-            engine: reach_engine(config, &questions, &recorder.directory)?,
+            engine: ExternalEngine::connect(config, root, vocab_size, all)?,
             run: Arc::clone(&run),
             questions,
-            rewarder,
-            vocab_size,
+            judge,
         };
         let sampler = Sampler {
             drawer: Arc::new(drawer),
@@ -153,41 +157,6 @@ fn directory_of(
             directory
         }
     })
-}
-
-/// Connects to the engine that samples in place of the policy, if one is configured. Its servers are tried with the first question.
-fn reach_engine(
-    config: &RunConfig,
-    questions: &RunQuestions,
-    directory: &RunDirectory,
-) -> anyhow::Result<Option<ExternalEngine>> {
-    let (engine, servers) = (config.rollout.engine, &config.rollout.servers);
-    if engine == RolloutEngine::Own {
-        return Ok(None);
-    }
-    let prompt = &questions.questions.prompts[0].tokens;
-    // A prompt of one token predicts none.
-    let probe = [&prompt[..prompt.len().min(LONGEST_PROBE)], &prompt[..1]].concat();
-    let (root, has_adapter) = (directory.root(), config.lora.is_some());
-    Ok(Some(ExternalEngine::connect(engine, servers, root, has_adapter, &probe)?))
-}
-
-/// Opens the address at which harnesses meet the policy, if the run has any.
-fn start_environment(
-    config: &RunConfig,
-    rewarder: &Rewarder,
-    model: &ModelConfig,
-) -> anyhow::Result<Option<Environment>> {
-    let Some(section) = &config.rollout.environment else { return Ok(None) };
-    let (tokens, positions) = (section.context_tokens, model.max_position_embeddings);
-    ensure!(
-        tokens <= positions,
-        "rollout.environment.context_tokens is {tokens}, expected at most max_position_embeddings = {positions}"
-    );
-    let rollout = &config.rollout;
-    let options = rewarder.text.options(rollout, rollout.group_size, rollout.sampling());
-    let (tokenizer, vocab_size) = (&rewarder.text.tokenizer, model.vocab_size);
-    Environment::start(section, config, tokenizer, vocab_size, &options).map(Some)
 }
 
 /// Refuses a checkpoint of another model than the run's: with another tokenizer its tokens would mean other texts.
