@@ -40,34 +40,41 @@ impl Request {
     /// [`Problem`] if the request is no policy with one finite advantage per possible action and a
     /// finite step.
     pub fn answer(&self, line: u64) -> Result<Answer, Problem> {
-        let advantages = self.checked().map_err(|message| Problem::of_line(line, message))?;
-        let overflow = || {
-            let expected = "expected a step of the logits whose square is finite";
-            Problem::of_line(line, format!("`eta` times `advantages` overflows; {expected}"))
-        };
+        let advantages = self.checked(line)?;
         // All that is left to go wrong is the range of numbers.
         let effect = UpdateEffect::new(&self.logits, &advantages, self.eta, self.rule.into())
-            .map_err(|_| overflow())?;
-        // `-0.0` would be read as a tiny fall of the entropy, and `-0.0 + 0.0` is `0.0`.
+            .map_err(|_| Problem::Overflow { line })?;
         let answer = Answer {
             id: self.id.clone(),
             entropy_before: effect.entropy_before,
             entropy_after: effect.entropy_after,
-            delta: effect.delta + 0.0,
-            first_order: effect.first_order + 0.0,
-            second_order: effect.second_order + 0.0,
-            remainder: effect.remainder + 0.0,
+            delta: positive_zero(effect.delta),
+            first_order: positive_zero(effect.first_order),
+            second_order: positive_zero(effect.second_order),
+            remainder: positive_zero(effect.remainder),
             remainder_bound: effect.remainder_bound,
-            covariance: effect.covariance + 0.0,
+            covariance: positive_zero(effect.covariance),
         };
-        if answer.is_finite() { Ok(answer) } else { Err(overflow()) }
+        if answer.is_finite() { Ok(answer) } else { Err(Problem::Overflow { line }) }
     }
 }
 
 impl Answer {
     fn is_finite(&self) -> bool {
-        let changes = [self.delta, self.first_order, self.second_order, self.remainder];
-        let others = [self.entropy_after, self.remainder_bound, self.covariance];
-        changes.into_iter().chain(others).all(f64::is_finite)
+        let numbers = [
+            self.entropy_after,
+            self.delta,
+            self.first_order,
+            self.second_order,
+            self.remainder,
+            self.remainder_bound,
+            self.covariance,
+        ];
+        numbers.into_iter().all(f64::is_finite)
     }
+}
+
+/// `-0.0` would be read as a tiny fall of the entropy.
+fn positive_zero(value: f64) -> f64 {
+    value + 0.0
 }

@@ -19,7 +19,7 @@ mod table;
 
 pub use figure::figure;
 pub use points::Points;
-pub use rows::ReadError;
+pub use rows::{ReadError, RowProblem};
 
 use entropy_core::{FitError, InputError, Interval, LineFit, PerformanceLaw};
 use serde::Serialize;

@@ -1,6 +1,6 @@
 //! Points of a run: entropy and reward, read from CSV or JSON.
 
-use super::rows::{ReadError, rows};
+use super::rows::{Columns, ReadError, RowProblem};
 use std::io::Read;
 
 /// Entropies in nats and rewards, in the order of the run.
@@ -13,7 +13,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// Reads points, and what is wrong with each row without one, from CSV with a header, JSON lines or one JSON array of objects.
+    /// Reads points, and the problems of rows without one, from CSV with a header, JSON lines or one JSON array of objects.
     ///
     /// The first character tells the format. `entropy` and `reward` name the columns. A row with neither value is skipped. A
     /// row of CSV is one line: no value may hold a line break.
@@ -25,13 +25,20 @@ impl Points {
         mut input: impl Read,
         entropy: &str,
         reward: &str,
-    ) -> Result<(Self, Vec<String>), ReadError> {
+    ) -> Result<(Self, Vec<RowProblem>), ReadError> {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes).map_err(ReadError::Read)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+        let columns = Columns { entropy, reward };
+        let rows = match bytes.trim_ascii_start().first() {
+            None => return Err(ReadError::Empty),
+            Some(b'[') => columns.of_array(bytes),
+            Some(b'{') => columns.of_lines(bytes),
+            Some(_) => columns.of_csv(bytes)?,
+        };
         let mut points = Self::default();
         let (mut problems, mut passed_over) = (Vec::new(), false);
-        for row in rows(bytes, [entropy, reward])? {
+        for row in rows {
             match row {
                 Ok(Some((entropy, reward))) => {
                     points.entropy.push(entropy);
@@ -42,9 +49,8 @@ impl Points {
             }
         }
         if passed_over && points.entropy.is_empty() && problems.is_empty() {
-            let problem = format!("no row has a value of `{entropy}` or `{reward}`");
-            let expected = "expected numbers in both columns";
-            return Err(ReadError::NoPoints(format!("{problem}; {expected}")));
+            let (entropy, reward) = (entropy.to_owned(), reward.to_owned());
+            return Err(ReadError::NoValues { entropy, reward });
         }
         Ok((points, problems))
     }

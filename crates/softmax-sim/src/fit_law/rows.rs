@@ -12,103 +12,134 @@ pub enum ReadError {
     /// The input could not be read.
     #[error("cannot read the points")]
     Read(#[source] io::Error),
-    /// There is no row, or no column with values: what was expected.
-    #[error("{0}")]
-    NoPoints(String),
+    /// There is nothing in it.
+    #[error("no points: expected CSV with a header, JSON lines or a JSON array of objects")]
+    Empty,
+    /// No row has a value in either column.
+    #[error("no row has a value of `{entropy}` or `{reward}`; expected numbers in both columns")]
+    NoValues {
+        /// The column of the entropy.
+        entropy: String,
+        /// The column of the reward.
+        reward: String,
+    },
+    /// The CSV header lacks a column.
+    #[error("line 1: no column `{column}`; expected it among: {header}")]
+    Column {
+        /// The column asked for.
+        column: String,
+        /// The header.
+        header: String,
+    },
 }
 
-/// Entropy and reward; `None` where a row has neither, as that of an evaluation; or the place of the row, the value that makes
-/// it none, and the value expected.
-pub(super) type Row = Result<Option<(f64, f64)>, String>;
-
-/// Rows of a file, whose first character tells the format; `names` are those of the columns.
-///
-/// # Errors
-///
-/// [`ReadError`] if there is nothing in it, or a header of CSV lacks a column.
-pub(super) fn rows(bytes: &[u8], names: [&str; 2]) -> Result<Vec<Row>, ReadError> {
-    let json = |place: &str, (index, text): (usize, &[u8])| {
-        json_row(&format!("{place} {}", index + 1), names, text)
-    };
-    Ok(match bytes.trim_ascii_start().first() {
-        None => {
-            let expected = "expected CSV with a header, JSON lines or a JSON array of objects";
-            return Err(ReadError::NoPoints(format!("no points: {expected}")));
-        }
-        Some(b'[') => {
-            elements(bytes).into_iter().enumerate().map(|part| json("element", part)).collect()
-        }
-        Some(b'{') => filled_lines(bytes).map(|part| json("line", part)).collect(),
-        Some(_) => csv_rows(bytes, names)?,
-    })
+/// A row that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place}: {problem}")]
+pub struct RowProblem {
+    /// Line of the file, or element of the array.
+    place: String,
+    /// Value found and value expected, in words.
+    problem: String,
 }
 
-fn csv_rows(bytes: &[u8], names: [&str; 2]) -> Result<Vec<Row>, ReadError> {
-    let mut lines = filled_lines(bytes);
-    let header = lines.next().map_or(vec![], |(_, line)| csv_values(line));
-    let index_of = |column: &str| {
-        header.iter().position(|name| name == column).ok_or_else(|| {
-            let header = header.join(", ");
-            let problem = format!("no column `{column}`; expected it among: {header}");
-            ReadError::NoPoints(format!("line 1: {problem}"))
-        })
-    };
-    let indices = [index_of(names[0])?, index_of(names[1])?];
-    let row = |(index, line)| {
-        let place = format!("line {}", index + 1);
-        let values = csv_values(line);
-        let (count, expected) = (values.len(), header.len());
-        if count > expected {
-            return Err(format!("{place}: {count} values; expected {expected}, as in the header"));
-        }
-        let pair = indices.map(|index| values.get(index));
-        if pair.iter().all(|text| text.is_some_and(String::is_empty)) {
+/// Entropy and reward; `None` where a row has neither, as that of an evaluation; or why there is no such pair.
+pub(super) type Row = Result<Option<(f64, f64)>, RowProblem>;
+
+/// The names of the columns.
+#[derive(Clone, Copy)]
+pub(super) struct Columns<'a> {
+    pub(super) entropy: &'a str,
+    pub(super) reward: &'a str,
+}
+
+impl Columns<'_> {
+    /// Rows of CSV, whose first line names the columns.
+    pub(super) fn of_csv(self, bytes: &[u8]) -> Result<Vec<Row>, ReadError> {
+        let mut lines = filled_lines(bytes);
+        let names = lines.next().map_or(vec![], |(_, line)| csv_values(line));
+        let index_of = |column: &str| {
+            names.iter().position(|name| name == column).ok_or_else(|| ReadError::Column {
+                column: column.to_owned(),
+                header: names.join(", "),
+            })
+        };
+        let (entropy, reward) = (index_of(self.entropy)?, index_of(self.reward)?);
+        let row = |(number, line)| {
+            let place = format!("line {number}");
+            let values = csv_values(line);
+            if values.len() > names.len() {
+                let (count, expected) = (values.len(), names.len());
+                let problem = format!("{count} values; expected {expected}, as in the header");
+                return Err(RowProblem { place, problem });
+            }
+            let pair = [entropy, reward].map(|index| values.get(index));
+            if pair.iter().all(|text| text.is_some_and(String::is_empty)) {
+                return Ok(None);
+            }
+            self.pair(&place, pair, |text| text.parse().ok().filter(|x: &f64| x.is_finite()))
+        };
+        Ok(lines.map(row).collect())
+    }
+
+    /// Rows of JSON lines, an object each.
+    pub(super) fn of_lines(self, bytes: &[u8]) -> Vec<Row> {
+        let row = |(number, line)| self.of_json(&format!("line {number}"), line);
+        filled_lines(bytes).map(row).collect()
+    }
+
+    /// Rows of an array of objects. It is split at its commas first, so that an element that is not
+    /// JSON, such as a bare `NaN`, costs no other.
+    pub(super) fn of_array(self, bytes: &[u8]) -> Vec<Row> {
+        let row = |(index, element)| self.of_json(&format!("element {}", index + 1), element);
+        elements(bytes).into_iter().enumerate().map(row).collect()
+    }
+
+    fn of_json(self, place: &str, text: &[u8]) -> Row {
+        let value: Value = serde_json::from_slice(text).map_err(|error| {
+            let reason = error.to_string();
+            let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
+            let Self { entropy, reward } = self;
+            let expected = format!("{{\"{entropy}\": x, \"{reward}\": y}}");
+            RowProblem {
+                place: format!("{place}, column {}", error.column()),
+                problem: format!("not JSON ({reason}); expected {expected}"),
+            }
+        })?;
+        let pair = [self.entropy, self.reward].map(|column| value.get(column));
+        if value.is_object() && pair.iter().all(|value| value.is_none_or(Value::is_null)) {
             return Ok(None);
         }
-        point(&place, names, pair, |text| text.parse().ok().filter(|x: &f64| x.is_finite()))
-    };
-    Ok(lines.map(row).collect())
-}
-
-fn json_row(place: &str, names: [&str; 2], text: &[u8]) -> Row {
-    let value: Value = serde_json::from_slice(text).map_err(|error| {
-        let reason = error.to_string();
-        let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
-        let [entropy, reward] = names;
-        let problem = format!("{place}, column {}: not JSON ({reason})", error.column());
-        format!("{problem}; expected {{\"{entropy}\": x, \"{reward}\": y}}")
-    })?;
-    let pair = names.map(|column| value.get(column));
-    if value.is_object() && pair.iter().all(|value| value.is_none_or(Value::is_null)) {
-        return Ok(None);
+        self.pair(place, pair, Value::as_f64)
     }
-    point(place, names, pair, Value::as_f64)
-}
 
-/// Returns the numbers that `read` makes of both values if `exp(entropy)` is finite.
-fn point<T: Display>(
-    place: &str,
-    names: [&str; 2],
-    values: [Option<&T>; 2],
-    read: fn(&T) -> Option<f64>,
-) -> Row {
-    let number = |index: usize| {
-        values[index].and_then(read).ok_or_else(|| {
-            let shown = values[index].map_or("missing".into(), |value| format!("`{value}`"));
-            format!("{place}: column `{}` is {shown}; expected a finite number", names[index])
-        })
-    };
-    let (entropy, reward) = (number(0)?, number(1)?);
-    if entropy.exp().is_finite() {
-        return Ok(Some((entropy, reward)));
+    /// Returns the numbers that `read` makes of both values if `exp(entropy)` is finite.
+    fn pair<T: Display>(
+        self,
+        place: &str,
+        [entropy, reward]: [Option<&T>; 2],
+        read: fn(&T) -> Option<f64>,
+    ) -> Row {
+        let number = |column: &str, value: Option<&T>| {
+            value.and_then(read).ok_or_else(|| {
+                let shown = value.map_or("missing".into(), |value| format!("`{value}`"));
+                let problem = format!("column `{column}` is {shown}; expected a finite number");
+                RowProblem { place: place.to_owned(), problem }
+            })
+        };
+        let (entropy, reward) = (number(self.entropy, entropy)?, number(self.reward, reward)?);
+        if entropy.exp().is_finite() {
+            return Ok(Some((entropy, reward)));
+        }
+        let problem = format!("column `{}` is `{entropy}`; expected nats, below 709", self.entropy);
+        Err(RowProblem { place: place.to_owned(), problem })
     }
-    Err(format!("{place}: column `{}` is `{entropy}`; expected nats, below 709", names[0]))
 }
 
-/// The lines that are not blank, with their indices.
+/// The lines that are not blank, with their numbers from 1.
 fn filled_lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let lines = bytes.split(|byte| *byte == b'\n').enumerate();
-    lines.filter(|(_, line)| !line.trim_ascii().is_empty())
+    lines.map(|(index, line)| (index + 1, line)).filter(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 /// The values of one line, without their quotes. A quote that is not closed ends with its line.
@@ -121,34 +152,36 @@ fn csv_values(line: &[u8]) -> Vec<String> {
 }
 
 /// Splits the text of an array at its commas; its closing bracket may be missing.
-///
-/// So an element that is not JSON, such as a bare `NaN`, costs no other.
 fn elements(array: &[u8]) -> Vec<&[u8]> {
     let array = array.trim_ascii();
     let inside = array.strip_prefix(b"[").unwrap_or(array);
-    let (mut depth, mut quoted, mut escaped, mut ended) = (0u32, false, false, false);
-    let is_end = |byte: &u8| {
-        if ended {
-            return false;
-        }
+    let (mut parts, mut start) = (Vec::new(), 0);
+    let (mut depth, mut quoted, mut escaped) = (0u32, false, false);
+    let mut end = inside.len();
+    for (index, byte) in inside.iter().enumerate() {
         if quoted {
             quoted = escaped || *byte != b'"';
             escaped = !escaped && *byte == b'\\';
-            return false;
+            continue;
         }
         match byte {
             b'"' => quoted = true,
             b'{' | b'[' => depth += 1,
             b'}' | b']' if depth > 0 => depth -= 1,
-            b']' => ended = true,
-            b',' => return depth == 0,
+            b']' => {
+                end = index;
+                break;
+            }
+            b',' if depth == 0 => {
+                parts.push(&inside[start..index]);
+                start = index + 1;
+            }
             _ => {}
         }
-        ended
-    };
-    let mut parts: Vec<&[u8]> = inside.split(is_end).collect();
-    if ended {
-        parts.pop(); // behind the closing bracket
     }
-    if parts.len() == 1 && parts[0].trim_ascii().is_empty() { vec![] } else { parts }
+    let last = &inside[start.min(end)..end];
+    if !(parts.is_empty() && last.trim_ascii().is_empty()) {
+        parts.push(last);
+    }
+    parts
 }
