@@ -243,9 +243,9 @@ impl AdamW {
         self.apply(parameter, &gradient, moments.each_ref(), learning_rate)
     }
 
-    /// Number of steps that every tensor has taken, f32 `[]`.
-    fn steps(&self) -> Tensor {
-        Tensor::from(self.applied as f32)
+    /// Number of steps that every tensor has taken, f32 `[]`. It is made on the device: a copy to it would wait.
+    fn steps(&self, device: Device) -> Tensor {
+        Tensor::full([0_i64; 0], self.applied as f64, (Kind::Float, device))
     }
 
     /// Applies libtorch's step to the weight and moments of a tensor, or to pieces of them.
@@ -262,7 +262,7 @@ impl AdamW {
             &[gradient],
             &[first],
             &[second],
-            &[&self.steps().to_device(master.device())],
+            &[&self.steps(master.device())],
             learning_rate,
             betas,
             weight_decay,

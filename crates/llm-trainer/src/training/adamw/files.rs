@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use tch::{Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 use whole_file::FileError;
 
 use super::place::Place;
@@ -28,7 +28,7 @@ impl AdamW {
     ///
     /// If the file cannot be written.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let (mut tensors, steps) = (Vec::new(), self.steps());
+        let (mut tensors, steps) = (Vec::new(), self.steps(Device::Cpu));
         for stepped in self.tensors.iter().filter(|stepped| stepped.place.is_owner) {
             let place = stepped.place.written();
             let [first, second] = &stepped.moments;
@@ -101,7 +101,7 @@ impl AdamW {
         self.check_restored(path, &steps)
     }
 
-    /// Checks the numbers that were read from `path`, with the `steps` of each tensor. All have taken as many as the first one.
+    /// Checks the numbers that were read from `path`, with the `steps` of each tensor: all have taken as many.
     fn check_restored(&mut self, path: &Path, steps: &[Tensor]) -> Result<(), TensorFileError> {
         let malformed = |fault: String, expected: &str| {
             TensorFileError::malformed(path, format!("{fault}, expected {expected}"))
@@ -119,8 +119,12 @@ impl AdamW {
         for (Stepped { place: Place { name, .. }, .. }, steps) in self.tensors.iter().zip(steps) {
             let count = steps.double_value(&[]);
             let fault =
-                || malformed(format!("tensor `{STEP}/{name}` is {count}"), "a number of steps");
-            applied.get_or_insert(whole_step(count).ok_or_else(fault)?);
+                |expected: &str| malformed(format!("tensor `{STEP}/{name}` is {count}"), expected);
+            let taken = whole_step(count).ok_or_else(|| fault("a number of steps"))?;
+            let first = *applied.get_or_insert(taken);
+            if taken != first {
+                return Err(fault(&format!("{first}, as for the other tensors")));
+            }
         }
         self.applied = applied.unwrap_or(0);
         Ok(())

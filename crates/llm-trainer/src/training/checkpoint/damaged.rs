@@ -188,6 +188,7 @@ fn an_optimiser_state_of_another_model_or_of_no_numbers_is_refused() {
         // The bias correction of a negative count is no number.
         ("step/w", Tensor::from(-1f32), "is -1, expected a number of steps"),
         ("step/v", Tensor::from(0.5f32), "is 0.5, expected a number of steps"),
+        ("step/w", Tensor::from(3f32), "is 3, expected 0, as for the other tensors"),
     ] {
         let saved = Saved::new();
         damaged(&path(&saved), name, &tensor);
