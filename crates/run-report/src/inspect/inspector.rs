@@ -311,7 +311,7 @@ impl Inspector {
             "nothing to look for: / asks for a text".clone_into(&mut self.message);
             return;
         }
-        let steps = self.view.steps.to_vec();
+        let steps = self.view.steps.clone();
         let chosen = self.sample;
         let mut from = if self.level == Level::Steps { None } else { Some(self.sample) };
         let mut place = self.step;

@@ -20,12 +20,12 @@ impl ReportRun {
         let view = RunView::open(root)?;
         let steps = view.metrics().to_vec();
         let mut samples = Vec::new();
-        let sampled = |&step: &u64| {
+        let shown = |&step: &u64| {
             let responses = view.samples(step);
             responses.map(|all| (!all.is_empty()).then_some((step, all))).transpose()
         };
         let all = || view.steps.iter();
-        for end in [all().find_map(sampled), all().rev().find_map(sampled)].into_iter().flatten() {
+        for end in [all().find_map(shown), all().rev().find_map(shown)].into_iter().flatten() {
             let (step, responses) = end?;
             if samples.iter().all(|sample: &SampleRecord| sample.step != step) {
                 samples.extend(worth_reading(step, responses));

@@ -14,6 +14,7 @@ const RARE: f64 = 0.05;
 const PASS: usize = 8;
 
 /// Words and figures of the finding on one method.
+#[derive(Clone, Copy)]
 struct Subject {
     name: &'static str,
     title: &'static str,

@@ -52,11 +52,14 @@ pub(super) fn law(study: &Study) -> Finding {
     }
 }
 
+/// Number of points at the beginning of a run's entropies, by a share of them.
+type Count = fn(&[f64], f64) -> usize;
+
 /// The end of a run from its beginning.
 pub(super) fn forecast(study: &Study) -> Finding {
     let mut measures = vec![];
     for share in [0.15, 0.3] {
-        let counts: [(&str, fn(&[f64], f64) -> usize); 2] =
+        let counts: [(&str, Count); 2] =
             [("updates", points_by_updates), ("entropy spent", points_by_entropy)];
         for (by, count) in counts {
             let forecast = |run: &SeedRun| {

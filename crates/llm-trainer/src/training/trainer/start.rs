@@ -54,12 +54,8 @@ impl Trainer {
         check_same_model(config, origin.checkpoint())?;
         let questions = RunQuestions::load(config, &text.tokenizer)?;
         let judge = Judge::start(config, text)?;
-        let notes = questions
-            .notes
-            .iter()
-            .chain(judge.sandbox.iter().flat_map(Sandbox::notes))
-            .cloned()
-            .collect();
+        let of_sandbox = judge.sandbox.iter().flat_map(Sandbox::notes);
+        let notes = questions.notes.iter().chain(of_sandbox).cloned().collect();
 
         let resumed = origin.checkpoint().cloned();
         let saved = resumed.as_ref().map(|checkpoint| checkpoint.path.as_path());
