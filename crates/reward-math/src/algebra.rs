@@ -120,12 +120,10 @@ impl Algebra {
                 if rest.numerator.is_zero() { gathered } else { self.add(&rest, &gathered)? }
             }
             Expression::Product(items) => {
-                let mut product = Fraction::one();
-                for item in items {
+                items.iter().try_fold(Fraction::one(), |product, item| {
                     let item = self.normalise(item)?;
-                    product = self.multiply(&product, &item)?;
-                }
-                product
+                    self.multiply(&product, &item)
+                })?
             }
             Expression::Negative(inner) => self.normalise(inner)?.negated(),
             Expression::Quotient(top, bottom) => {

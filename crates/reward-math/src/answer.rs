@@ -252,12 +252,9 @@ impl Answer {
         }
         // `\max_t [\ldots] = 5 + \frac23 - \frac13 = \frac{16}{3}`
         let end = Self::statement(last_calculation(last)?)?;
-        let calculates = |node: &Node| match node {
-            Node::Chain { sides, .. } => {
-                sides.iter().all(|side| side.plain().is_some_and(|side| !side.has_variable()))
-            }
-            _ => false,
-        };
+        let known = |side: &Node| side.plain().is_some_and(|side| !side.has_variable());
+        let calculates =
+            |node: &Node| matches!(node, Node::Chain { sides, .. } if sides.iter().all(known));
         end.readings.as_ref().is_ok_and(|all| calculates(&all[0])).then_some(end)
     }
 

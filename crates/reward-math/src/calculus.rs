@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::numeric::{self, EnclosureComparison};
 use crate::relation::is_plain_function;
 use crate::table::pattern;
@@ -185,9 +185,9 @@ fn limit(name: &str, end: &Expression, body: &Expression, fuel: &mut u64) -> Opt
     let inverse = Expression::integer(1) / Expression::symbol(name);
     // At infinity, of 1/x at 0.
     let (body, end) = match end {
-        end if end.is_symbol("\\infty") => (plain(&replaced(body, name, &inverse)), &zero),
+        end if end.is_symbol("\\infty") => (plain(&body.with(name, &inverse)), &zero),
         Expression::Negative(inner) if inner.is_symbol("\\infty") => {
-            (plain(&replaced(body, name, &-inverse)), &zero)
+            (plain(&body.with(name, &-inverse)), &zero)
         }
         end => (body.clone(), end),
     };
@@ -211,7 +211,7 @@ fn of_quotient(
 ) -> Option<Expression> {
     let (mut top, mut bottom) = as_quotient(body);
     for _ in 0..MOST_ORDERS {
-        let at_end = |side: &Expression| replaced(side, name, end);
+        let at_end = |side: &Expression| side.with(name, end);
         if !vanishes(&at_end(&bottom), fuel)? {
             return Some(at_end(&top) / at_end(&bottom));
         }
@@ -239,10 +239,6 @@ fn plain(expression: &Expression) -> Expression {
         Expression::Root(part, index) => Some(Expression::root(quotient(part), *index)),
         _ => None,
     })
-}
-
-fn replaced(expression: &Expression, name: &str, value: &Expression) -> Expression {
-    expression.with(&Assignments::from([(name, value)]))
 }
 
 /// Returns true if a constant is 0; `None` if it is not known.

@@ -1,9 +1,11 @@
 //! The choices that a question lists: `(A) 550 (B) 570`, `\textbf{(A)}\ 12 \qquad \textbf{(B)}\ 15`, lines `A. …`.
 
+use std::ops::Range;
+
 use crate::answer::Answer;
 use crate::decide::if_right;
 use crate::options::Options;
-use crate::table::{Pattern, pattern};
+use crate::table::{Pattern, pattern, single, tail};
 use crate::verdict::Verdict;
 use crate::words;
 
@@ -46,8 +48,7 @@ impl Choices {
                     if_right(response.unwrap_or(content), gold.unwrap_or(content), options)?;
                 Some((choice.letter, verdict))
             };
-            let mut equal = self.0.iter().filter_map(equal);
-            equal.next().filter(|_| equal.next().is_none())
+            single(self.0.iter().filter_map(equal))
         };
         let small = words::small_choices(&answer.spelling, false);
         let named = if answer.choices.is_empty() { &small } else { &answer.choices };
@@ -103,7 +104,7 @@ fn letter(gold: &Answer) -> Option<char> {
 
 /// Returns the letters of the choices, as capitals, and their texts, in order.
 fn texts(question: &str) -> Vec<(char, String)> {
-    let question = &question[question.ceil_char_boundary(question.len().saturating_sub(TAIL))..];
+    let question = tail(question, TAIL);
     if !["A", "①", "a)", "a]", "a."].iter().any(|first| question.contains(first)) {
         return Vec::new();
     }
@@ -118,7 +119,8 @@ fn texts(question: &str) -> Vec<(char, String)> {
         pattern!(r"([①-⑨])\s*"),
     ];
     // Two letters are choices only in brackets or in lines of their own.
-    let opens_lines = |run: &[Mark]| run.iter().all(|mark| question[..mark.start].ends_with('\n'));
+    let opens_lines =
+        |run: &[Mark]| run.iter().all(|(_, mark)| question[..mark.start].ends_with('\n'));
     let is_list = |(kind, run): &(usize, Vec<Mark>)| {
         run.len() > 2 || run.len() == 2 && (*kind == 0 || *kind == 1 && opens_lines(run))
     };
@@ -126,22 +128,18 @@ fn texts(question: &str) -> Vec<(char, String)> {
     let run = runs.into_iter().find(is_list).map(|(_, run)| run);
     let Some(run) = run else { return Vec::new() };
     let text = |place: usize| {
-        let start = run[place].end;
-        let end = run.get(place + 1).map_or(question.len(), |next| next.start);
-        let text = &question[start..end];
+        let (letter, mark) = &run[place];
+        let end = run.get(place + 1).map_or(question.len(), |(_, next)| next.start);
+        let text = &question[mark.end..end];
         // Behind the last choice the question may go on.
         let line = text.trim_start().split('\n').next().filter(|_| place + 1 == run.len());
-        (run[place].letter, trimmed(line.unwrap_or(text)))
+        (*letter, trimmed(line.unwrap_or(text)))
     };
     (0..run.len()).map(text).filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// A letter before the text of a choice, and its place.
-struct Mark {
-    letter: char,
-    start: usize,
-    end: usize,
-}
+type Mark = (char, Range<usize>);
 
 /// Returns the marks from the last A or ① on, in the order of the letters.
 fn run(mark: &Pattern, question: &str) -> Vec<Mark> {
@@ -158,7 +156,7 @@ fn run(mark: &Pattern, question: &str) -> Vec<Mark> {
             continue;
         }
         let end = mark.name("text").map_or(all.end(), |text| text.start());
-        run.push(Mark { letter, start: all.start(), end });
+        run.push((letter, all.start()..end));
     }
     run
 }

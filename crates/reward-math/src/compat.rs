@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::gold::Gold;
 use crate::options::Options;
-use crate::table::{Pattern, compiled, pattern, quoted_pair};
+use crate::table::{Pattern, compiled, pattern, quoted_pair, without};
 use crate::token::group;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 
@@ -67,9 +67,7 @@ fn normalised(text: &str) -> String {
             text = without.into_owned();
         }
     }
-    for (from, to) in [("^{\\circ}", ""), ("^\\circ", ""), ("\\$", "")] {
-        text = text.replace(from, to);
-    }
+    text = without(&text, &["^{\\circ}", "^\\circ", "\\$"]);
     if let Some(at) = text.find("\\text{ ") {
         text.truncate(at);
     }

@@ -38,7 +38,7 @@ type Agreement = (Rung, (usize, usize));
 
 /// Compares two answers, rung by rung; normal forms of both sides are printed only on request.
 pub(crate) fn decide(response: &Answer, gold: &Answer, options: &Options) -> Verdict {
-    decide_with_witness(response, gold, options).0
+    decided(response, gold, options, true).0
 }
 
 /// Returns the verdict if it is right; for a wrong answer no evidence is looked for.
@@ -46,16 +46,8 @@ pub(crate) fn if_right(response: &Answer, gold: &Answer, options: &Options) -> O
     Some(decided(response, gold, options, false).0).filter(Verdict::is_right)
 }
 
-/// Compares two answers; a verdict that is wrong has a witness.
-pub(crate) fn decide_with_witness(
-    response: &Answer,
-    gold: &Answer,
-    options: &Options,
-) -> (Verdict, Option<Witness>) {
-    decided(response, gold, options, true)
-}
-
-fn decided(
+/// Compares two answers; a verdict that is wrong has a witness if the comparison `proves`.
+pub(crate) fn decided(
     response: &Answer,
     gold: &Answer,
     options: &Options,
@@ -67,10 +59,9 @@ fn decided(
         text.filter(|_| gold.choices.is_empty()).map(|text| (text, gold)),
         gold_text.filter(|_| response.choices.is_empty()).map(|text| (response, text)),
     ];
-    for (response, gold) in unlabelled.into_iter().flatten() {
-        if let Some(verdict) = if_right(response, gold, options) {
-            return (verdict, None);
-        }
+    let right = |(response, gold)| if_right(response, gold, options);
+    if let Some(verdict) = unlabelled.into_iter().flatten().find_map(right) {
+        return (verdict, None);
     }
     let Decision { mut verdict, readings: (response_reading, gold_reading), witness } =
         decide_between(response, gold, options.fuel, proves);
@@ -229,11 +220,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         || response.parameter.is_some()
         || gold.parameter.is_some()
         || [readings, gold_readings].into_iter().any(|nodes| nodes.iter().any(Node::is_residue));
-    if families && comparison.same_families(response, gold) == Ok(true) {
-        return Decision::right(Rung::NormalForm, (0, 0));
-    }
-    if comparison.same_progression(response, gold) == Ok(true)
-        || comparison.same_line(response, gold) == Ok(true)
+    if families && comparison.same_families(response, gold) == Some(true)
+        || comparison.same_progression(response, gold) == Ok(true)
+        || comparison.same_line(response, gold)
     {
         return Decision::right(Rung::NormalForm, (0, 0));
     }
@@ -442,12 +431,10 @@ impl Comparison {
 
 /// Returns the only member of a set if the other side is a value, or as that member a pair.
 fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
-    match (node, other) {
-        (Node::List { open: '{', items, .. }, other) => match (items.as_slice(), other) {
-            ([only @ Node::Value { .. }], Node::Value { .. })
-            | ([only @ Node::List { open: '(', .. }], Node::List { open: '(', .. }) => only,
-            _ => node,
-        },
+    let Node::List { open: '{', items, .. } = node else { return node };
+    match (items.as_slice(), other) {
+        ([only @ Node::Value { .. }], Node::Value { .. })
+        | ([only @ Node::List { open: '(', .. }], Node::List { open: '(', .. }) => only,
         _ => node,
     }
 }

@@ -1,7 +1,6 @@
 //! Parsed expression trees.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::{Add, Div, Mul, Neg, Sub};
 
 use dashu::Rational;
 
@@ -9,9 +8,6 @@ use crate::table::lists;
 
 /// Free variables by their names; true for those that must be integers.
 pub(crate) type Variables<'a> = BTreeMap<&'a str, bool>;
-
-/// Values by the names of variables.
-pub(crate) type Assignments<'a> = BTreeMap<&'a str, &'a Expression>;
 
 /// An expression. Sums and products are flat, so the depth of the tree is the depth of the brackets.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,41 +28,26 @@ pub(crate) enum Expression {
     Function(String, Vec<Expression>),
 }
 
-// The operators write an operation down: nothing is calculated.
+/// Makes an operator write an operation down: nothing is calculated.
+macro_rules! operator {
+    ($name:ident, $method:ident, $written:expr) => {
+        impl std::ops::$name for Expression {
+            type Output = Self;
 
-impl Add for Expression {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self::Sum(vec![self, other])
-    }
+            fn $method(self, other: Self) -> Self {
+                let written: fn(Self, Self) -> Self = $written;
+                written(self, other)
+            }
+        }
+    };
 }
 
-impl Sub for Expression {
-    type Output = Self;
+operator!(Add, add, |a, b| Self::Sum(vec![a, b]));
+operator!(Sub, sub, |a, b| a + -b);
+operator!(Mul, mul, |a, b| Self::Product(vec![a, b]));
+operator!(Div, div, |a, b| Self::Quotient(Box::new(a), Box::new(b)));
 
-    fn sub(self, other: Self) -> Self {
-        Self::Sum(vec![self, -other])
-    }
-}
-
-impl Mul for Expression {
-    type Output = Self;
-
-    fn mul(self, other: Self) -> Self {
-        Self::Product(vec![self, other])
-    }
-}
-
-impl Div for Expression {
-    type Output = Self;
-
-    fn div(self, bottom: Self) -> Self {
-        Self::Quotient(Box::new(self), Box::new(bottom))
-    }
-}
-
-impl Neg for Expression {
+impl std::ops::Neg for Expression {
     type Output = Self;
 
     fn neg(self) -> Self {
@@ -132,6 +113,11 @@ impl Expression {
         }
     }
 
+    /// Returns the value of a literal that is an integer, if it is not too large.
+    pub(crate) fn as_integer(&self) -> Option<i64> {
+        i64::try_from(self.literal().filter(Rational::is_int)?.numerator()).ok()
+    }
+
     /// Returns the name of a symbol.
     pub(crate) fn as_symbol(&self) -> Option<&str> {
         match self {
@@ -165,9 +151,19 @@ impl Expression {
         holds(self) || self.any_part(&mut |part| part.any(holds))
     }
 
+    /// Returns true for a function or operation whose name is on a list with spaces between.
+    pub(crate) fn is_call(&self, names: &str) -> bool {
+        matches!(self, Self::Function(name, _) if lists(names, name))
+    }
+
+    /// Returns true if such a function or operation occurs.
+    pub(crate) fn calls(&self, names: &str) -> bool {
+        self.any(&|node| node.is_call(names))
+    }
+
     /// Returns true if a matrix stands in it whose sum or product is not calculated yet.
     pub(crate) fn holds_matrix(&self) -> bool {
-        self.any(&|node| node.arguments_of("matrix").is_some())
+        self.calls("matrix")
     }
 
     /// Returns true if one of the parts directly below satisfies the predicate.
@@ -195,12 +191,12 @@ impl Expression {
 
     /// Returns the complex conjugate, if the variables are real.
     pub(crate) fn conjugate(&self) -> Self {
-        self.substituted(&|name| (name == "i").then(|| -Self::symbol("i")))
+        self.with("i", &-Self::symbol("i"))
     }
 
     /// Returns the expression with one variable renamed.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
-        self.substituted(&|name| (name == from).then(|| Self::Symbol(to.to_owned())))
+        self.with(from, &Self::symbol(to))
     }
 
     /// Returns the expression with some of its symbols replaced.
@@ -229,8 +225,7 @@ impl Expression {
             Self::Function(name, items) => match items.as_slice() {
                 // The index of a sum hides a variable of the same name.
                 [index, low, high, body] if binds(name) && new(index).is_some() => {
-                    let ends = [low, high].map(|end| end.replaced(new));
-                    let [low, high] = ends;
+                    let [low, high] = [low, high].map(|end| end.replaced(new));
                     Self::function(name, [index.clone(), low, high, body.clone()])
                 }
                 items => Self::Function(name.clone(), all(items)),
@@ -238,9 +233,9 @@ impl Expression {
         }
     }
 
-    /// Returns the expression with variables replaced by their values.
-    pub(crate) fn with(&self, known: &Assignments<'_>) -> Self {
-        self.substituted(&|name| known.get(name).map(|value| (*value).clone()))
+    /// Returns the expression with a variable replaced by its value.
+    pub(crate) fn with(&self, variable: &str, value: &Self) -> Self {
+        self.substituted(&|name| (name == variable).then(|| value.clone()))
     }
 
     /// Returns the names of the variables that are free.
@@ -286,8 +281,7 @@ impl Expression {
                 }
             }
             other => {
-                let counts = matches!(other, Self::Function(name, _)
-                    if lists("factorial binomial mod gcd lcm", name));
+                let counts = other.is_call("factorial binomial mod gcd lcm");
                 other.any_part(&mut |part| {
                     part.collect_variables(whole || counts, variables);
                     false

@@ -14,15 +14,10 @@ pub(crate) fn fold(text: &str) -> String {
     let mut folded = String::with_capacity(text.len() + 16);
     let mut script = None;
     for c in text.chars() {
-        let (next, plain) = if c.is_ascii() { (None, None) } else { script_character(c) };
+        let (next, plain) = script_character(c).unzip();
         if next != script {
-            if script.is_some() {
-                folded.push('}');
-            }
-            if let Some(mark) = next {
-                folded.push(mark);
-                folded.push('{');
-            }
+            folded.extend(script.map(|_| '}'));
+            folded.extend(next.into_iter().flat_map(|mark| [mark, '{']));
             script = next;
         }
         match plain {
@@ -30,23 +25,21 @@ pub(crate) fn fold(text: &str) -> String {
             None => fold_character(c, &mut folded),
         }
     }
-    if script.is_some() {
-        folded.push('}');
-    }
+    folded.extend(script.map(|_| '}'));
     folded
 }
 
 /// Returns (`^` or `_`, plain character) for a superscript or subscript character.
-fn script_character(c: char) -> (Option<char>, Option<char>) {
+fn script_character(c: char) -> Option<(char, char)> {
     const SUPERSCRIPT: (&str, &str) = ("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱᵏᵐˣʸᵃᵇ", "0123456789+-=()nikmxyab");
     const SUBSCRIPT: (&str, &str) = ("₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₐₑₒₓₙₘₖₚₛₜᵢⱼ", "0123456789+-=()aeoxnmkpstij");
-    for (mark, (scripts, plain)) in [('^', SUPERSCRIPT), ('_', SUBSCRIPT)] {
-        let script_pair = scripts.chars().zip(plain.chars()).find(|(script, _)| *script == c);
-        if let Some((_, plain)) = script_pair {
-            return (Some(mark), Some(plain));
-        }
+    if c.is_ascii() {
+        return None;
     }
-    (None, None)
+    [('^', SUPERSCRIPT), ('_', SUBSCRIPT)].into_iter().find_map(|(mark, (scripts, plain))| {
+        let place = scripts.chars().position(|script| script == c)?;
+        Some((mark, plain.chars().nth(place)?))
+    })
 }
 
 /// Spellings of web pages and of LaTeX, each with a shorter one, in quotation marks.

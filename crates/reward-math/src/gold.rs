@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::answer::{Answer, Node};
 use crate::choices::Choices;
-use crate::decide::{decide, decide_with_witness, if_right};
+use crate::decide::{decide, decided, if_right};
 use crate::extract::{
     Extracted, Question, Rule, all_of_last_paragraph, by_parts, extract, extract_answering,
     gives_up, items, listed_values, only_number, own_turn, value_of_sentence,
@@ -13,7 +13,7 @@ use crate::labels;
 use crate::nearby;
 use crate::options::Options;
 use crate::restated;
-use crate::table::{captured, lists, pattern, starts_with_ignoring_case};
+use crate::table::{captured, lists, pattern, single, starts_with_ignoring_case};
 use crate::truth;
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::witness::Witness;
@@ -85,8 +85,7 @@ impl Gold {
             let question = self.question.as_ref()?.text();
             labels::in_blanks(&extracted.text, &self.answer, question, &self.options)
         });
-        let ordered = ordered.flatten();
-        ordered.filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
+        ordered.flatten().filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
     }
 
     /// Compares the answer of a response, also as its surroundings let it be read.
@@ -216,12 +215,10 @@ impl Gold {
         // What each value is called is said in words, in the order of the ground truth.
         let named = items.iter().any(Node::is_chain);
         let lower = response.to_lowercase();
-        let place = |item: &Node| match item {
-            Node::Chain { sides, .. } => match &sides[0] {
-                Node::Words(name) => lower.rfind(name.as_str()),
-                _ => None,
-            },
-            _ => None,
+        let place = |item: &Node| {
+            let Node::Chain { sides, .. } = item else { return None };
+            let Node::Words(name) = &sides[0] else { return None };
+            lower.rfind(name.as_str())
         };
         let places: Vec<usize> = items.iter().filter_map(place).collect();
         if !places.is_sorted() {
@@ -232,9 +229,8 @@ impl Gold {
 
     /// Returns a last number with the unit behind it, if the ground truth has one: "120 米" is no `120\text{千米}`.
     fn with_unit(&self, response: &str, extracted: &Extracted) -> Option<String> {
-        let measure = |node: &Node| matches!(node, Node::Value { unit: Some(_), .. });
         let readings = self.answer.readings.as_deref().ok()?;
-        if !readings.iter().any(measure) {
+        if !readings.iter().any(|node| node.unit().is_some()) {
             return None;
         }
         let behind = pattern!(
@@ -276,9 +272,8 @@ impl Gold {
         let start =
             response.trim_end().trim_end_matches('.').rfind(['.', '\n']).map_or(0, |at| at + 1);
         let formula = pattern!(r"\$(\([^$]*,[^$]*\))\$");
-        let mut points = formula.captures_iter(&response[start..]).filter(|_| point);
-        let only = points.next().filter(|_| points.next().is_none())?;
-        Some(only[1].to_owned())
+        let points = formula.captures_iter(&response[start..]).filter(|_| point);
+        Some(single(points)?[1].to_owned())
     }
 
     /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago"; also that
@@ -332,8 +327,7 @@ impl Gold {
         let is_time = matches!(self.answer.readings.as_deref(),
             Ok([Node::Words(words)]) if words.starts_with("clock "));
         let time = pattern!(r"\b[0-9]{1,2}(?::[0-9]{2})? ?[AaPp]\.?[Mm]\b");
-        let mut times = time.find_iter(&extracted.text).filter(|_| is_time);
-        let only = times.next().filter(|_| times.next().is_none())?;
+        let only = single(time.find_iter(&extracted.text).filter(|_| is_time))?;
         (!words::takes_back(&extracted.text.to_lowercase())).then(|| only.as_str().to_owned())
     }
 
@@ -393,21 +387,19 @@ impl Gold {
 
     /// Returns evidence that a bare answer is wrong, if [`Gold::verify_answer`] says so.
     pub fn witness(&self, answer: &str) -> Option<Witness> {
-        decide_with_witness(&Answer::parse(answer).ok()?, &self.answer, &self.options).1
+        decided(&Answer::parse(answer).ok()?, &self.answer, &self.options, true).1
     }
 
     /// Compares a bare answer, without extraction, with this ground truth.
     pub fn verify_answer(&self, answer: &str) -> Verdict {
-        match Answer::parse(answer) {
-            // `\log x + C` is an integral of `1/x`.
-            Ok(parsed)
-                if self.answer.spelling.contains("\\ln")
-                    && self.answer.spelling.ends_with("+C") =>
-            {
-                decide(&parsed.with_natural_logarithms(), &self.answer, &self.options)
-            }
-            Ok(answer) => decide(&answer, &self.answer, &self.options),
-            Err(why) => Verdict::Unparsed { which: Side::Response, why },
+        let mut parsed = match Answer::parse(answer) {
+            Ok(parsed) => parsed,
+            Err(why) => return Verdict::Unparsed { which: Side::Response, why },
+        };
+        // `\log x + C` is an integral of `1/x`.
+        if self.answer.spelling.contains("\\ln") && self.answer.spelling.ends_with("+C") {
+            parsed = parsed.with_natural_logarithms();
         }
+        decide(&parsed, &self.answer, &self.options)
     }
 }

@@ -3,7 +3,7 @@
 use std::io::{BufRead, Write};
 
 use rayon::prelude::*;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use thiserror::Error;
 
 use crate::compat::entropy_recipe;
@@ -152,6 +152,9 @@ pub fn read_rows(
     Ok(rows)
 }
 
+/// Fields of a row.
+type Fields = serde_json::Map<String, Value>;
+
 /// Returns numbered lines as bytes, so that a line which is not UTF-8 is a bad line and does not end the input.
 fn lines(input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>), GradeError>> {
     (1..).zip(input.split(b'\n')).map(|(line, row)| {
@@ -165,7 +168,7 @@ fn lines(input: impl BufRead) -> impl Iterator<Item = Result<(usize, Vec<u8>), G
 }
 
 /// Returns the fields of a line; `None` if it is blank.
-fn fields_of(row: &[u8], line: usize) -> Result<Option<Map<String, Value>>, GradeError> {
+fn fields_of(row: &[u8], line: usize) -> Result<Option<Fields>, GradeError> {
     if row.trim_ascii().is_empty() {
         return Ok(None);
     }
@@ -173,11 +176,7 @@ fn fields_of(row: &[u8], line: usize) -> Result<Option<Map<String, Value>>, Grad
 }
 
 /// Returns the ground truths: one, or those of an array, which is not empty.
-fn gold_of(
-    fields: &Map<String, Value>,
-    line: usize,
-    grading: &Grading,
-) -> Result<Vec<String>, GradeError> {
+fn gold_of(fields: &Fields, line: usize, grading: &Grading) -> Result<Vec<String>, GradeError> {
     let field = match &grading.answer_key {
         Some(key) => key,
         None if fields.contains_key("ground_truth") => "ground_truth",
@@ -265,7 +264,7 @@ fn grade_line(
 }
 
 /// Returns the row in its own order with fields added at its end; fields of the same names are replaced.
-fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Value)>) -> String {
+fn with_fields(row: &[u8], mut fields: Fields, added: Vec<(&str, Value)>) -> String {
     let replaces = added.iter().any(|(name, _)| fields.contains_key(*name));
     let written = std::str::from_utf8(row).ok().and_then(|row| row.trim().strip_suffix('}'));
     match written {
@@ -286,11 +285,7 @@ fn with_fields(row: &[u8], mut fields: Map<String, Value>, added: Vec<(&str, Val
 /// Fields added to a row, and its verdict.
 type Added = (Vec<(&'static str, Value)>, Verdict);
 
-fn grade_row(
-    fields: &Map<String, Value>,
-    line: usize,
-    grading: &Grading,
-) -> Result<Added, GradeError> {
+fn grade_row(fields: &Fields, line: usize, grading: &Grading) -> Result<Added, GradeError> {
     let response = text(fields, &grading.response_key, line)?;
     let ground_truths = gold_of(fields, line, grading)?;
     let question = match &grading.question_key {
@@ -345,7 +340,7 @@ fn wrong_type(field: &str, line: usize, found: &'static str) -> GradeError {
 }
 
 /// Returns a string field, or a number as written.
-fn text(fields: &Map<String, Value>, field: &str, line: usize) -> Result<String, GradeError> {
+fn text(fields: &Fields, field: &str, line: usize) -> Result<String, GradeError> {
     let type_name = match fields.get(field) {
         Some(Value::String(text)) => return Ok(text.clone()),
         Some(Value::Number(number)) => return Ok(number.to_string()),

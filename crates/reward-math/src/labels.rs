@@ -4,7 +4,7 @@
 use crate::answer::{Answer, Node};
 use crate::decide::{decide, if_right};
 use crate::options::Options;
-use crate::table::pattern;
+use crate::table::{pattern, single, without};
 use crate::verdict::Verdict;
 
 /// Returns the value whose label alone the last sentence of the question holds.
@@ -31,9 +31,7 @@ pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
             let label = words(label);
             asked.windows(label.len()).any(|part| part == label)
         };
-        let mut named =
-            labels.iter().enumerate().filter(|(_, (_, label))| is_named(label.as_str()));
-        named.next().filter(|_| named.next().is_none())
+        single(labels.iter().enumerate().filter(|(_, (_, label))| is_named(label.as_str())))
     };
     let named = clause.and_then(|at| only_named(&sentence[at..]));
     let (place, (all, _)) = named.or_else(|| only_named(sentence))?;
@@ -99,10 +97,7 @@ pub(crate) fn one_of_several(
 
 /// Returns the words in small letters, without "'s".
 fn words(text: &str) -> Vec<String> {
-    let lower = text.to_lowercase().replace("'s", "").replace("’s", "");
-    lower
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_owned)
-        .collect()
+    let lower = without(&text.to_lowercase(), &["'s", "’s"]);
+    let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_owned).collect()
 }

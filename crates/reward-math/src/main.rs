@@ -199,11 +199,8 @@ fn run(command: &Command, out: &mut impl Write) -> anyhow::Result<ExitCode> {
         Command::Grade(arguments) => return run_grade(arguments, out),
         Command::Explain { response, gold, bare, mode } => {
             let options = mode.options();
-            let text = if *bare {
-                explain_answer(response, gold, &options)
-            } else {
-                explain(response, gold, &options)
-            };
+            let describe = if *bare { explain_answer } else { explain };
+            let text = describe(response, gold, &options);
             // Control characters of an answer would command the terminal.
             write!(out, "{}", text.replace(|c: char| c.is_control() && c != '\n', "·"))?;
         }

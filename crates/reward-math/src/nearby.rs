@@ -1,7 +1,7 @@
 //! Other readings of an extracted answer, by what stands around it in the response.
 
 use crate::extract::{Extracted, Rule, last_formula, letter_behind};
-use crate::table::{captured, pattern};
+use crate::table::{captured, pattern, tail};
 use crate::words;
 
 /// Longest sentence of which the only number is taken, in bytes.
@@ -42,9 +42,8 @@ pub(crate) fn first_spelling(response: &str, extracted: &Extracted) -> Option<St
     let first = pattern!(
         r"([0-9][0-9.,/]*)[^0-9.\n]{0,24}, (?:i\.e\.,?|that is,?|which is|which can be written as|in other words,?|equivalently,?) [^0-9\n]{0,3}$"
     );
-    let before = &response[..extracted.span.start];
-    let near = before.ceil_char_boundary(before.len().saturating_sub(80));
-    let first = captured(first, &before[near..]).filter(|_| extracted.rule == Rule::LastNumber)?;
+    let near = tail(&response[..extracted.span.start], 80);
+    let first = captured(first, near).filter(|_| extracted.rule == Rule::LastNumber)?;
     Some(first.as_str().to_owned())
 }
 
@@ -84,11 +83,11 @@ pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
     let last = response.trim_end();
     // "41. (D)", "… four times the old one. ✔ (D)", `\quad\Longrightarrow\quad \textbf{(B)}`
     let closing = pattern!(r"(?:^|[\s$}*])(?:\\text(?:bf)?\{)?\(([A-J])\)\}?[\s$.*]*$");
-    let tail = last.ceil_char_boundary(last.len().saturating_sub(32));
+    let near = tail(last, 32);
     let unmarked = matches!(extracted.rule, Rule::LastNumber | Rule::LastSentence | Rule::Whole);
     let other = pattern!(r"(?:\b(?:not|or|and|nor)|,) *\**\([A-J]\)[\s$.*}]*$");
-    let closes = unmarked && !other.is_match(&last[tail..]);
-    if let Some(letter) = captured(closing, &last[tail..]).filter(|_| closes) {
+    let closes = unmarked && !other.is_match(near);
+    if let Some(letter) = captured(closing, near).filter(|_| closes) {
         return Some(letter.as_str().to_owned());
     }
     let inside = letter_behind(boxed).filter(|_| !words::takes_back(&boxed.to_lowercase()));
@@ -100,24 +99,21 @@ pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
                 pattern!(r"(?i:answer|choice|option)(?: is)?:? \(?([A-J])\)?[}\s$]*\\boxed\{$");
             let near = response[..extracted.span.start].char_indices().rev().nth(48);
             let near = near.map_or(0, |(at, _)| at);
-            if let Some(letter) = captured(before, &response[near..extracted.span.start]) {
-                return Some(letter.as_str().to_owned());
-            }
             // "$\boxed{6\pi}$ (C) $\mathrm{cm}$"
             let beside = pattern!(r"^[}\s$]*\(([A-J])\)(?:[.,; $]|$)");
-            if let Some(letter) = captured(beside, &response[extracted.span.end..]) {
+            if let Some(letter) = captured(before, &response[near..extracted.span.start])
+                .or_else(|| captured(beside, &response[extracted.span.end..]))
+            {
                 return Some(letter.as_str().to_owned());
             }
             extracted.span.end
         }
         Rule::LastNumber => {
             // "(D)" in the first line, and an explanation.
-            if let Some(letter) = captured(
-                pattern!(
-                    r"^\s*\**(?:(?:[Ll]etra|[Oo]pci[oó]n|[Oo]ption|[Cc]hoice|[Aa]nswer:?) )?\(?([A-J])(?:\)?[.:]?\**\s*|[).] [^\n]{1,60})\n"
-                ),
-                response,
-            ) {
+            let opening = pattern!(
+                r"^\s*\**(?:(?:[Ll]etra|[Oo]pci[oó]n|[Oo]ption|[Cc]hoice|[Aa]nswer:?) )?\(?([A-J])(?:\)?[.:]?\**\s*|[).] [^\n]{1,60})\n"
+            );
+            if let Some(letter) = captured(opening, response) {
                 return Some(letter.as_str().to_owned());
             }
             last.rfind(STOPS).map_or(0, |stop| {

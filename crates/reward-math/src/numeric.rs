@@ -17,7 +17,6 @@ mod series;
 use std::cmp::Ordering;
 
 use crate::expression::{Expression, Variables, binds, is_real};
-use crate::table::lists;
 pub(crate) use complex::Complex;
 use real::{Arithmetic, Failure};
 
@@ -88,11 +87,10 @@ pub(crate) fn compare(
 /// Returns true if a definite integral or an infinite series occurs, whose enclosures do not become narrower with the
 /// precision.
 fn is_limit(expression: &Expression) -> bool {
-    expression.any(&|node| match node {
-        Expression::Function(name, parts) if binds(name) => {
-            name == "int" || parts.iter().any(|part| part.is_symbol("\\infty"))
-        }
-        _ => false,
+    let endless = |parts: &[Expression]| parts.iter().any(|part| part.is_symbol("\\infty"));
+    expression.any(&|node| {
+        matches!(node, Expression::Function(name, parts)
+            if name == "int" || binds(name) && endless(parts))
     })
 }
 
@@ -192,11 +190,11 @@ fn functions(
     let limit = is_limit(left) || is_limit(right);
     let (bits, rebate) = if limit { (QUADRATURE_BITS, REBATE) } else { (POINT_BITS, 1) };
     let mut arithmetic = Arithmetic::new(bits, fuel.saturating_mul(rebate));
-    let steps = has_steps(left) || has_steps(right);
+    // Of a value that jumps a few points prove little.
+    let steps = [left, right].iter().any(|side| side.calls("floor ceil mod gcd lcm max min"));
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     // `|x|` equals `x` for the positive values that competition problems assume.
-    let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
-    let bars = bars(left) || bars(right);
+    let bars = left.calls("abs") || right.calls("abs");
     let reach = largest(left).max(largest(right));
     let sampling = Sampling { variables, steps, bars, reach };
     let (mut agreed, mut one_sided) = (0, 0);
@@ -299,13 +297,6 @@ fn largest(expression: &Expression) -> Rational {
         false
     });
     largest
-}
-
-/// Returns true if the value jumps: a few points then prove little.
-fn has_steps(expression: &Expression) -> bool {
-    expression.any(&|node| {
-        matches!(node, Expression::Function(name, _) if lists("floor ceil mod gcd lcm max min", name))
-    })
 }
 
 /// Returns a coordinate for a function with steps: integers in turn; for `x`, `y`, `z` and `t` also values between

@@ -184,21 +184,24 @@ impl Parser {
         negative
     }
 
-    pub(crate) fn eat_symbol(&mut self, c: char) -> bool {
-        let is_here = self.at_symbol(c);
+    /// Skips this token if the condition holds, and returns the condition.
+    pub(crate) fn eat_if(&mut self, is_here: bool) -> bool {
         self.position += usize::from(is_here);
         is_here
     }
 
+    pub(crate) fn eat_symbol(&mut self, c: char) -> bool {
+        self.eat_if(self.at_symbol(c))
+    }
+
     pub(crate) fn eat_command(&mut self, name: &str) -> bool {
-        let is_here = self.at_command(name);
-        self.position += usize::from(is_here);
-        is_here
+        self.eat_if(self.at_command(name))
     }
 
     /// Returns the token index of the bracket that closes the current one, and whether it holds a separator.
     pub(crate) fn bracket(&self) -> Option<(usize, bool)> {
-        self.bracket_at(self.position)
+        let close = (*self.partner.get(self.position)?)?;
+        Some((close, self.separated[self.position]))
     }
 
     /// Returns true before a bracket with a comma or semicolon directly inside it.
@@ -206,17 +209,9 @@ impl Parser {
         self.bracket().is_some_and(|(_, separated)| separated)
     }
 
-    /// Returns the same of the bracket with this token index.
-    pub(crate) fn bracket_at(&self, open: usize) -> Option<(usize, bool)> {
-        let close = (*self.partner.get(open)?)?;
-        Some((close, self.separated[open]))
-    }
-
-    /// Exchanges this token and the next.
+    /// Exchanges this token and the next, which has to be there.
     pub(crate) fn swap_with_next(&mut self) {
-        if self.position + 1 < self.tokens.len() {
-            self.tokens.swap(self.position, self.position + 1);
-        }
+        self.tokens.swap(self.position, self.position + 1);
     }
 
     /// Replaces the current token, until an attempt fails.
@@ -256,9 +251,13 @@ impl Parser {
         }
     }
 
-    /// Runs a rule in which `|` closes.
-    pub(crate) fn until_bar<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
-        let in_bars = std::mem::replace(&mut self.around.bars, true);
+    /// Runs a rule in which `|` closes, or does not.
+    pub(crate) fn with_bars<T>(
+        &mut self,
+        bars: bool,
+        rule: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let in_bars = std::mem::replace(&mut self.around.bars, bars);
         let result = rule(self);
         self.around.bars = in_bars;
         result
@@ -276,6 +275,12 @@ impl Parser {
             found: token.map_or_else(|| "the end".to_owned(), |token| token.kind.describe()),
             expected: expected.to_owned(),
         }
+    }
+
+    /// Moves behind this token and runs a rule one level deeper.
+    fn behind<T>(&mut self, rule: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.advance();
+        self.deeper(rule)
     }
 
     /// Runs a rule one level deeper.

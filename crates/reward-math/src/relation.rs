@@ -7,7 +7,7 @@ mod multiple;
 use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::parser::is_greek;
-use crate::table::{lists, pattern};
+use crate::table::{lists, pattern, single};
 use crate::words;
 
 pub(crate) use bounds::bound;
@@ -371,8 +371,7 @@ pub(crate) fn applied(expression: &Expression) -> Option<(&str, &str)> {
 /// Returns a value in one variable with that variable named as the argument of `f(x)`; `None` if it is so already.
 pub(crate) fn in_argument_of(label: Option<&Node>, value: &Node) -> Option<Node> {
     let (_, argument) = applied(label?.expression()?)?;
-    let mut names = value.names().into_iter();
-    let name = names.next().filter(|name| names.next().is_none() && name != argument)?;
+    let name = single(value.names().into_iter()).filter(|name| name != argument)?;
     Some(value.renamed(&name, argument))
 }
 
@@ -433,11 +432,9 @@ pub(crate) fn segment(label: &Node) -> Option<String> {
         other => other,
     };
     let Expression::Product(ends) = inner else { return None };
-    let end = |end: &Expression| match end {
-        Expression::Symbol(name) if name.starts_with(char::is_uppercase) => Some(name.clone()),
-        _ => None,
-    };
-    let mut ends: Vec<String> = ends.iter().map(end).collect::<Option<_>>()?;
+    let capital = |name: &&str| name.starts_with(char::is_uppercase);
+    let end = |end| Expression::as_symbol(end).filter(capital);
+    let mut ends: Vec<&str> = ends.iter().map(end).collect::<Option<_>>()?;
     ends.sort_unstable();
     (ends.len() == 2).then(|| ends.concat())
 }

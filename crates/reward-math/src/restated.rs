@@ -3,7 +3,7 @@
 use crate::answer::{Answer, Node};
 use crate::expression::Expression;
 use crate::relation;
-use crate::table::{lists, pattern};
+use crate::table::pattern;
 
 /// Most formulas of a question that are parsed, and the most bytes of them.
 const MOST_FORMULAS: (usize, usize) = (32, 4096);
@@ -52,10 +52,7 @@ fn repeats(value: &Expression, gold: &Expression, formula: &Expression, asked: b
         Expression::Function(name, _) => !gold.any(&|node| node.arguments_of(name).is_some()),
         _ => false,
     };
-    let open = |node: &Expression| match node {
-        Expression::Function(name, _) => lists("int sum prod lim", name) && missing(node),
-        _ => false,
-    };
+    let open = |node: &Expression| node.is_call("int sum prod lim") && missing(node);
     let longer = value.size() > gold.size() || value.any(&missing);
     same_but_for_order(value, formula) && (asked || longer && !is_plain(value))
         || value.any(&|node| open(node) && formula.any(&|part| part == node))

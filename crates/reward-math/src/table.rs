@@ -127,6 +127,16 @@ pub(crate) fn starts_with_ignoring_case(text: &str, prefix: &str) -> bool {
     start.is_some_and(|start| start.eq_ignore_ascii_case(prefix.as_bytes()))
 }
 
+/// Returns the item, if there is exactly one.
+pub(crate) fn single<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+    items.next().filter(|_| items.next().is_none())
+}
+
+/// Returns the last bytes of a text, from the beginning of a character on.
+pub(crate) fn tail(text: &str, bytes: usize) -> &str {
+    &text[text.ceil_char_boundary(text.len().saturating_sub(bytes))..]
+}
+
 /// Returns the text without these parts.
 pub(crate) fn without(text: &str, parts: &[&str]) -> String {
     parts.iter().fold(text.to_owned(), |text, part| text.replace(part, ""))

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use regex::Captures;
 
-use crate::table::{Table, captured, lists, pattern, phrases, unwrapped, without};
+use crate::table::{Table, captured, lists, pattern, phrases, tail, unwrapped, without};
 
 /// One wording for phrases of equal meaning.
 static SYNONYMS: LazyLock<Table> =
@@ -225,8 +225,7 @@ const LONGEST_OPENING: usize = 128;
 /// Returns true if what follows is no value itself: "divisible by", "case", "when the radius is", "twice".
 pub(crate) fn makes_another(before: &str) -> bool {
     let marks = ['*', '$', '{', '\\', ' '];
-    let near = before.ceil_char_boundary(before.len().saturating_sub(LONGEST_OPENING));
-    let before = &before[near..];
+    let before = tail(before, LONGEST_OPENING);
     let before = before.strip_suffix("\\(").unwrap_or(before).trim_end_matches(marks);
     // "k cannot be less than 5" is a bound, "in this case" no number of a case.
     let other = pattern!(

@@ -72,12 +72,8 @@ impl Algebra {
     }
 
     /// Brings exponents of primes into `[0, 1)` and those of `i` into `[0, 2)`.
-    fn reduced(
-        &mut self,
-        monomial: Monomial,
-        coefficient: Rational,
-    ) -> Result<(Monomial, Rational)> {
-        let (mut coefficient, mut kept) = (coefficient, Monomial::with_capacity(monomial.len()));
+    fn reduced(&mut self, monomial: Monomial, factor: Rational) -> Result<(Monomial, Rational)> {
+        let (mut coefficient, mut kept) = (factor, Monomial::with_capacity(monomial.len()));
         for (id, exponent) in monomial {
             let modulus = match self.atom(id) {
                 Atom::Prime(_) => 1,
@@ -110,12 +106,8 @@ impl Algebra {
     }
 
     /// Returns the term with reduced exponents.
-    pub(super) fn reduce(
-        &mut self,
-        monomial: Monomial,
-        coefficient: Rational,
-    ) -> Result<Polynomial> {
-        let (monomial, coefficient) = self.reduced(monomial, coefficient)?;
+    pub(super) fn reduce(&mut self, monomial: Monomial, factor: Rational) -> Result<Polynomial> {
+        let (monomial, coefficient) = self.reduced(monomial, factor)?;
         Ok(Polynomial::term(monomial, coefficient))
     }
 

@@ -3,7 +3,7 @@
 use dashu::Rational;
 
 use super::{Algebra, Fraction, Result};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 
 /// Most terms that are added one by one.
 const MOST_TERMS: i64 = 512;
@@ -24,8 +24,7 @@ impl Algebra {
         let count = high.checked_sub(low).filter(|count| *count >= 0 && high < i64::MAX);
         let Some(count) = count else { return Ok(None) };
         let term = |algebra: &mut Self, place| {
-            let place = Expression::integer(place);
-            let here = body.with(&Assignments::from([(index.as_str(), &place)]));
+            let here = body.with(index, &Expression::integer(place));
             Ok(algebra.normalise(&here)?.as_constant())
         };
         if is_geometric(body, index) {

@@ -3,7 +3,7 @@
 use super::measure::is_copula;
 use super::{Node, list};
 use crate::parser::Parser;
-use crate::table::{captured, mentions, pattern, phrases};
+use crate::table::{captured, mentions, pattern, phrases, single};
 use crate::token::{Kind, Token};
 use crate::words::{self, is_conjunction};
 
@@ -212,8 +212,8 @@ fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
 /// Returns the last word before the only formula of a sentence: "The car runs 20 miles", "it wins with probability 1/3".
 fn only_formula(tokens: &[Token]) -> Option<usize> {
     let word = |at: usize| tokens.get(at).and_then(|token| token.kind.word());
-    let mut opens = (1..tokens.len()).filter(|at| word(*at).is_none() && word(at - 1).is_some());
-    let only = opens.next().filter(|_| opens.next().is_none())? - 1;
+    let opens = (1..tokens.len()).filter(|at| word(*at).is_none() && word(at - 1).is_some());
+    let only = single(opens)? - 1;
     let label: String = (0..=only).map_while(word).collect::<Vec<_>>().join(" ");
     let names = pattern!(
         r"(?i)\b(?:total of|probability|(?:in|de)creas(?:es|ed) by|(?:angle|area|length|distance|volume|radius) of)(?: ‹approximates›)?\s*$"

@@ -158,9 +158,10 @@ fn unit<'a>(behind: &[Piece<'a>]) -> Option<&'a str> {
 
 /// Returns true if what stands behind the main clause concludes, doubts it, or states another value.
 fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
-    // "which cannot be reduced" takes nothing back, "but x = 2 is wrong" does.
+    // "which cannot be reduced" takes nothing back, "but x = 2 is wrong" does. "i.e. 8" says the value again; "(that is, 2
+    // hours)" in another unit.
     let objects = pattern!(concat!(
-        r"\b(?:‹takes a clause back›)\b|\b(?:so|hence|thus|therefore)\b(?: t[^h]| th[^a]|[^t]*$| [^t])",
+        r"^[^\w(]*(?:i\.e|or|that is)\b|\b(?:‹takes a clause back›)\b|\b(?:so|hence|thus|therefore)\b(?: t[^h]| th[^a]|[^t]*$| [^t])",
         r"|\b(?:answer|value|number|such|result|probability)\b.*\b(?:is|equals?)\s*$",
     ));
     let reason = pattern!(
@@ -175,9 +176,7 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
         }
         _ => false,
     };
-    // "i.e. 8" says the value again; "(that is, 2 hours)" in another unit.
-    let again = pattern!(r"^[^\w(]*(?:i\.e|or|that is)\b").is_match(rest);
-    again || objects.is_match(rest) || !reason.is_match(rest) && remarks.windows(2).any(names)
+    objects.is_match(rest) || !reason.is_match(rest) && remarks.windows(2).any(names)
 }
 
 /// Splits a text into words and formulas; `None` for one without words, or in rows.

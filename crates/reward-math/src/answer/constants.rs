@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Answer, Node, same_set};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::relation;
+use crate::table::single;
 
 /// Most constants that are exchanged.
 const MOST: usize = 3;
@@ -52,9 +53,8 @@ impl Answer {
         };
         let names: BTreeSet<String> =
             reading.items().iter().flat_map(|item| value(item).names()).collect();
-        let mut usual = USUAL.into_iter().filter(|name| names.contains(*name));
-        let only = usual.next()?;
-        usual.next().is_none().then(|| only.to_owned())
+        let usual = USUAL.into_iter().filter(|name| names.contains(*name));
+        single(usual).map(str::to_owned)
     }
 
     /// Returns the only name of `f(x) = kx` but its argument, if that is not the name given.
@@ -62,9 +62,8 @@ impl Answer {
         let [reading] = self.readings.as_deref().ok()? else { return None };
         let Node::Chain { sides, .. } = reading else { return None };
         let (argument, names) = (arguments(reading), sides.last()?.names());
-        let mut names = names.difference(&argument).filter(|_| !argument.is_empty());
-        let only = names.next().filter(|only| names.next().is_none() && *only != other)?;
-        Some(only.clone())
+        let names = names.difference(&argument).filter(|_| !argument.is_empty());
+        single(names).filter(|only| *only != other).cloned()
     }
 
     /// Returns the readings with the constant of a curve named as in the other answer: `x^2 + y^2 = C` and `y^2 = K - x^2`.
@@ -94,14 +93,14 @@ impl Answer {
         if from.len() != other.constants.len() || !(2..=MOST).contains(&from.len()) {
             return Vec::new();
         }
-        let renamed = |order: Vec<Expression>| {
-            let pairs = from.iter().map(String::as_str).zip(&order);
-            let known: Assignments<'_> = pairs.collect();
-            readings.iter().map(|node| node.substituted(&known)).collect()
+        let renamed = |order: Vec<String>| {
+            let new = |name: &str| {
+                let place = from.iter().rposition(|known| known == name)?;
+                Some(Expression::symbol(&order[place]))
+            };
+            readings.iter().map(|node| node.mapped(&mut |part| part.substituted(&new))).collect()
         };
-        let to: Vec<Expression> =
-            other.constants.iter().map(|name| Expression::symbol(name)).collect();
-        super::orders(&to).into_iter().map(renamed).collect()
+        super::orders(&other.constants).into_iter().map(renamed).collect()
     }
 }
 
@@ -109,8 +108,7 @@ impl Answer {
 fn constant_of_curve(readings: &[Node]) -> Option<String> {
     let names = readings.first().filter(|node| node.is_chain())?.names();
     let is_constant = |name: &&String| matches!(name.as_str(), "C" | "K" | "c" | "k" | "C_1");
-    let mut constants = names.iter().filter(is_constant);
-    let only = constants.next().filter(|_| constants.next().is_none())?;
+    let only = single(names.iter().filter(is_constant))?;
     let of_curve = |name: &String| name == only || matches!(name.as_str(), "x" | "y" | "t");
     (names.iter().all(of_curve) && names.len() > 2).then(|| only.clone())
 }

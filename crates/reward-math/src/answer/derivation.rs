@@ -176,11 +176,9 @@ fn last_of_all(rows: &[Row]) -> Option<String> {
     // `\vec T = a\vec D + b\vec E, \frac{AF}{AT} = \frac15`: the only value.
     let is_value = |node: &Node| named(node).is_some_and(|(_, value)| !value.has_variable());
     // `d = \frac32, |AB| = 2\sqrt{4 - \frac94} = \sqrt7`: calculated last.
-    let calculated = |node: &Node| match node {
-        Node::Chain { sides, .. } => {
-            sides.len() > 2 && is_value(node) && !relation::holds_unknown(node)
-        }
-        _ => false,
+    let calculated = |node: &Node| {
+        let in_steps = matches!(node, Node::Chain { sides, .. } if sides.len() > 2);
+        in_steps && is_value(node) && !relation::holds_unknown(node)
     };
     (uses
         || calculated(end)
@@ -280,12 +278,9 @@ fn calculates(item: &Node, value: &Expression) -> bool {
 
 /// Returns true if a value is a part of what is named: -15 of `z = -15 + 8i`, 6 of `(b, c) = (6, 5)`.
 fn consists_partly_of(item: &Node, value: &Expression) -> bool {
-    match named(item).map(|(_, whole)| whole) {
-        Some(Node::Value { expression: Expression::Sum(parts), .. }) => {
-            parts.iter().any(|part| part.any(&|part| part == value))
-        }
-        _ => false,
-    }
+    let total = named(item).and_then(|(_, total)| total.expression());
+    let holds = |part: &Expression| part.any(&|part| part == value);
+    matches!(total, Some(Expression::Sum(parts)) if parts.iter().any(holds))
 }
 
 /// Returns true if a row holds a name whose value stays open: `x + y = 15`, before `x = 7`.

@@ -5,7 +5,7 @@ use dashu::Rational;
 use super::sign::counted;
 use super::{Node, Relation, list};
 use crate::algebra::constant;
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::parser::Parser;
 use crate::table::pattern;
 use crate::token::tokenize;
@@ -122,9 +122,8 @@ pub(super) fn members(node: &Node) -> Option<Node> {
     }
     let written = |value: &Node| {
         let value = value.plain()?;
-        let known = Assignments::from([(name, value)]);
         let calculated = |head: &Node| {
-            head.substituted(&known).mapped(&mut |value| {
+            head.with(name, value).mapped(&mut |value| {
                 constant(value).map_or_else(|| value.clone(), Expression::Number)
             })
         };

@@ -67,12 +67,10 @@ impl Parser {
         }
         share_modulus(&mut items);
         // `x = 3 \pm 1 = 4, 2`: the values of both signs follow.
-        let sign =
-            |node: &Expression| ["pm", "mp"].iter().any(|sign| node.arguments_of(sign).is_some());
         if let [Node::Chain { sides, relations }, Node::Value { .. }] = items.as_mut_slice()
             && let [.., both, _] = sides.as_slice()
             && relations.len() > 1
-            && both.expression().is_some_and(|both| both.any(&sign))
+            && both.expression().is_some_and(|both| both.calls("pm mp"))
         {
             sides.remove(sides.len() - 2);
             relations.pop();
@@ -170,8 +168,7 @@ impl Parser {
         let known = lists("max min maximum minimum", &label)
             || phrases("quantity").contains(&label.as_str());
         let is_label = known && (value || behind.is_any("", "frac dfrac sqrt"));
-        self.position += usize::from(is_label);
-        is_label.then_some(label)
+        self.eat_if(is_label).then_some(label)
     }
 
     /// Parses `\pmod 7`, `\mod 7` and `(\mod 7)` after a residue.
@@ -183,8 +180,7 @@ impl Parser {
         if !bracketed {
             return Ok(None);
         }
-        self.advance();
-        self.advance();
+        self.position += 2;
         let modulus = self.sum()?;
         self.expect(')')?;
         Ok(Some(modulus))
@@ -258,17 +254,15 @@ impl Parser {
 
     /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
     fn eat_sign_before_brace(&mut self) -> bool {
-        let is_sign = (self.at_symbol('-') || self.at_symbol('/')) && self.command_at(1, "{");
-        self.position += usize::from(is_sign);
-        is_sign
+        let is_sign = self.at_symbol('-') || self.at_symbol('/');
+        self.eat_if(is_sign && self.command_at(1, "{"))
     }
 
     /// Skips the capital U in `(0, 1) U (2, 3)`.
     fn eat_capital_u(&mut self) -> bool {
         let is_union = matches!(self.peek(), Some(Kind::Letter('U')))
             && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
-        self.position += usize::from(is_union);
-        is_union
+        self.eat_if(is_union)
     }
 
     /// Returns true before `:` or "to" and the next part of a ratio.

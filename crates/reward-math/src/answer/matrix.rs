@@ -88,12 +88,8 @@ pub(super) fn value(expression: &Expression, budget: &mut usize) -> Result<Value
 impl Value {
     /// Pays for a copy of a factor beside each entry.
     fn pay(&self, factor: &Expression, budget: &mut usize) -> Result<()> {
-        match self {
-            Self::Scalar(_) => Ok(()),
-            Self::Matrix(rows) => {
-                pay(budget, factor.size() * rows.iter().map(Vec::len).sum::<usize>())
-            }
-        }
+        let Self::Matrix(rows) = self else { return Ok(()) };
+        pay(budget, factor.size() * rows.iter().map(Vec::len).sum::<usize>())
     }
 
     fn map(self, with: impl Fn(Expression) -> Expression) -> Self {
@@ -117,15 +113,12 @@ fn combined(
     budget: &mut usize,
     with: fn(Value, Value, &mut usize) -> Result<Value>,
 ) -> Result<Value> {
-    let mut result: Option<Value> = None;
-    for item in items {
-        let next = value(item, budget)?;
-        result = Some(match result {
-            Some(before) => with(before, next, budget)?,
-            None => next,
-        });
-    }
-    result.ok_or_else(|| undefined("a sum of nothing"))
+    let (first, others) = items.split_first().ok_or_else(|| undefined("a sum of nothing"))?;
+    let first = value(first, budget)?;
+    others.iter().try_fold(first, |before, next| {
+        let next = value(next, budget)?;
+        with(before, next, budget)
+    })
 }
 
 fn sum(left: Value, right: Value, budget: &mut usize) -> Result<Value> {

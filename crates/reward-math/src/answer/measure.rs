@@ -238,7 +238,6 @@ impl Parser {
     }
 }
 
-/// Returns true if the word joins a label to its value.
 /// Returns true for words of another clause, which name no unit: ", and the sum of these", "fails the check".
 fn opens_clause(words: &str) -> bool {
     let first = words.split_whitespace().next().unwrap_or_default();
@@ -248,6 +247,7 @@ fn opens_clause(words: &str) -> bool {
         || first == "makes" && words.contains("vanish")
 }
 
+/// Returns true if the word joins a label to its value.
 pub(super) fn is_copula(word: &str) -> bool {
     phrases("copula").contains(&word)
 }

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 
 /// One reading of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -103,12 +103,7 @@ impl Relation {
             Self::LessEqual => order.is_le(),
             Self::Greater => order.is_gt(),
             Self::GreaterEqual => order.is_ge(),
-            Self::In
-            | Self::Approximately
-            | Self::Perpendicular
-            | Self::Parallel
-            | Self::Similar
-            | Self::Congruent => return None,
+            _ => return None,
         })
     }
 
@@ -163,6 +158,11 @@ impl Node {
     /// Returns the rows of a matrix as tuples.
     pub(crate) fn rows(rows: &[Vec<Expression>]) -> Vec<Self> {
         rows.iter().map(|row| Self::tuple(row.iter().cloned().map(Self::from).collect())).collect()
+    }
+
+    /// Returns the entries of a matrix, row by row.
+    pub(crate) fn entries(rows: &[Vec<Expression>]) -> Vec<Self> {
+        rows.iter().flatten().cloned().map(Self::from).collect()
     }
 
     /// Returns a list without brackets.
@@ -224,6 +224,14 @@ impl Node {
         }
     }
 
+    /// Returns the unit of a value.
+    pub(crate) fn unit(&self) -> Option<&str> {
+        match self {
+            Self::Value { unit, .. } => unit.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Returns the variables of all expressions.
     pub(crate) fn names(&self) -> BTreeSet<String> {
         let mut names = BTreeSet::new();
@@ -239,21 +247,21 @@ impl Node {
         !self.names().is_empty()
     }
 
-    /// Returns the node with variables replaced by their values.
-    pub(crate) fn substituted(&self, known: &Assignments<'_>) -> Self {
-        self.mapped(&mut |expression| expression.with(known))
+    /// Returns the node with a variable replaced by its value.
+    pub(crate) fn with(&self, variable: &str, value: &Expression) -> Self {
+        self.mapped(&mut |expression| expression.with(variable, value))
     }
 
     /// Returns the node with one variable renamed.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
-        self.mapped(&mut |expression| expression.renamed(from, to))
+        self.with(from, &Expression::symbol(to))
     }
 
     /// Returns the node with natural logarithms in place of those without a base, if it has any.
     pub(super) fn with_natural_logarithms(&self) -> Option<Self> {
         let mut any = false;
         let node = self.mapped(&mut |expression| {
-            any |= expression.any(&|node| node.arguments_of("log").is_some());
+            any |= expression.calls("log");
             expression.replaced(&|node| match node.arguments_of("log") {
                 Some([inner]) => Some(Expression::function("ln", [inner.clone()])),
                 _ => None,

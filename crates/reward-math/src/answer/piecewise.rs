@@ -35,8 +35,7 @@ impl Parser {
     fn eat_condition_word(&mut self) -> bool {
         let word = self.peek_word().unwrap_or_default().trim();
         let is_condition = matches!(word, "if" | "when" | "for" | "where" | "If" | "当" | "若");
-        self.position += usize::from(is_condition);
-        is_condition
+        self.eat_if(is_condition)
     }
 
     /// Parses the condition of a row, up to the end of the row.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::numeric;
 use crate::parser::{Parser, Result};
 use crate::relation;
@@ -73,34 +73,35 @@ pub(super) fn readings(
 
 /// Returns what a notation that is read alone says: an order, parts with labels, logic, a span.
 fn notations(folded: &str) -> Option<Node> {
-    if let Some(number) = spelling::in_base(folded) {
-        return Some(Expression::Number(number).into());
-    }
     // An order of points or people: a product of as many variables would be equal in any order.
-    if folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase()) {
-        return Some(Node::Words(folded.to_lowercase()));
-    }
-    if let Some(node) = expansion::permutations(folded) {
-        return Some(node);
-    }
-    if let Some(parts) = spelling::labelled_parts(folded) {
-        let items: Result<Vec<Node>> = parts.iter().map(|part| read(part, true)).collect();
-        if let Ok(items) = items {
-            return Some(Node::tuple(items));
-        }
-    }
-    if let Some(items) = named(folded) {
-        return Some(Node::bare(items));
-    }
-    let words = logic::statement(folded)
-        .or_else(|| logic::cycles(folded))
-        .or_else(|| notation::decision(folded).map(str::to_owned));
+    let order = || {
+        let is_order = folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase());
+        is_order.then(|| Node::Words(folded.to_lowercase()))
+    };
+    let parts = || {
+        let parts = spelling::labelled_parts(folded)?;
+        parts.iter().map(|part| read(part, true).ok()).collect::<Option<_>>().map(Node::tuple)
+    };
     let spanned = pattern!(
         r"^\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
     );
-    let spanned = folded.contains("pan").then(|| spanned.captures(folded)).flatten();
-    let span = || notation::span(&read(&spanned?[1], true).ok()?);
-    words.or_else(span).map(Node::Words)
+    let span = || {
+        let spanned = folded.contains("pan").then(|| spanned.captures(folded))??;
+        notation::span(&read(&spanned[1], true).ok()?)
+    };
+    let words = || {
+        logic::statement(folded)
+            .or_else(|| logic::cycles(folded))
+            .or_else(|| notation::decision(folded).map(str::to_owned))
+            .or_else(span)
+    };
+    spelling::in_base(folded)
+        .map(|number| Expression::Number(number).into())
+        .or_else(order)
+        .or_else(|| expansion::permutations(folded))
+        .or_else(parts)
+        .or_else(|| named(folded).map(Node::bare))
+        .or_else(|| words().map(Node::Words))
 }
 
 /// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15`: two or more names, each with its value.
@@ -227,7 +228,7 @@ fn defined(reading: &Node) -> Option<Node> {
     let greek = name.starts_with('\\');
     let value =
         value.plain().filter(|value| !value.holds(name) && (greek || value.has_variable()))?;
-    Some(item.substituted(&Assignments::from([(name, value)])))
+    Some(item.with(name, value))
 }
 
 /// Returns the ends of `13.2 \pm 1.1` as an interval.

@@ -1,7 +1,5 @@
 //! `±`: two answers in one.
 
-use dashu::Rational;
-
 use super::node::{Node, Relation};
 use crate::expression::Expression;
 
@@ -58,10 +56,7 @@ pub(super) fn counted(items: Vec<Node>) -> Vec<Node> {
 
 fn written_out(items: &[Node]) -> Option<Vec<Node>> {
     const MOST: i64 = 64;
-    let integer = |node: &Node| {
-        let value = node.plain()?.literal().filter(Rational::is_int)?;
-        i64::try_from(value.numerator()).ok()
-    };
+    let integer = |node: &Node| node.plain()?.as_integer();
     let [before @ .., ellipsis, last] = items else { return None };
     let numbers: Vec<i64> = before.iter().map(integer).collect::<Option<_>>()?;
     let (end, first) = (integer(last)?, numbers.first()?);
@@ -97,7 +92,7 @@ fn takes_either(node: &Node) -> bool {
 /// Returns the node with the same choice for all its signs.
 fn signed(node: &Node, plus: bool) -> Node {
     let chosen = |node: &Expression| match node {
-        Expression::Function(name, arguments) if is_either(name) => {
+        Expression::Function(name, arguments) if node.is_call("pm mp") => {
             let inner = arguments[0].clone();
             Some(if plus == (name == "pm") { inner } else { -inner })
         }
@@ -112,12 +107,7 @@ fn signed(node: &Node, plus: bool) -> Node {
 fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
     let places: Vec<usize> =
         (0..items.len()).filter(|&place| takes_either(&items[place])).collect();
-    let alone = |place: &usize| match &items[*place] {
-        Node::Value { expression, .. } => {
-            !expression.any(&|node| node.arguments_of("mp").is_some())
-        }
-        _ => false,
-    };
+    let alone = |place: &usize| items[*place].expression().is_some_and(|value| !value.calls("mp"));
     if places.len() > 4
         || items.len() << places.len() > MOST_COORDINATES
         || !places.iter().all(alone)
@@ -137,9 +127,5 @@ fn all_signs(items: &[Node]) -> Vec<Vec<Node>> {
 }
 
 fn has_either(expression: &Expression) -> bool {
-    expression.any(&|node| matches!(node, Expression::Function(name, _) if is_either(name)))
-}
-
-fn is_either(name: &str) -> bool {
-    name == "pm" || name == "mp"
+    expression.calls("pm mp")
 }

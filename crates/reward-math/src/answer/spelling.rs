@@ -177,11 +177,9 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let more = worded.then(|| said_more(folded)).flatten();
     let cut = spelled.into_iter().chain(reason).chain(more).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
-    let contrast = pattern!("‹contrast›").find(folded).map(|contrast| contrast.start());
     // "x = 3, not x = 4"
-    let plain = pattern!(r", (?:and )?not (?:[^.;]|\.[0-9]){1,64}$").find(folded);
-    let contrast = contrast.into_iter().chain(plain.map(|plain| plain.start())).min();
-    let of_value = contrast.filter(|at| {
+    let contrast = pattern!(r"‹contrast›|, (?:and )?not (?:[^.;]|\.[0-9]){1,64}$").find(folded);
+    let of_value = contrast.map(|contrast| contrast.start()).filter(|at| {
         !pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)").is_match(&folded[..*at])
     });
     let cut = cut.into_iter().chain(of_value).min();

@@ -27,9 +27,7 @@ impl Parser {
             Some(Kind::Symbol('{')) if self.at_separated() => '{',
             Some(Kind::Command(name)) if name == "{" => '{',
             Some(Kind::Command(name)) if name == "langle" => '(',
-            Some(Kind::Command(name))
-                if matches!(name.as_str(), "emptyset" | "varnothing" | "oslash") =>
-            {
+            Some(kind) if kind.is_any("", "emptyset varnothing oslash") => {
                 self.advance();
                 return Ok(Some(Node::List { open: '{', close: '}', items: Vec::new() }));
             }
@@ -99,8 +97,8 @@ impl Parser {
         self.advance();
         // `x : x > 2` is no ratio.
         let outer = std::mem::replace(&mut self.around.builder, true);
-        let mut heads = self.until_bar(Self::items)?;
-        let head = if heads.len() == 1 { heads.remove(0) } else { Node::bare(heads) };
+        let mut heads = self.with_bars(true, Self::items)?;
+        let mut head = if heads.len() == 1 { heads.remove(0) } else { Node::bare(heads) };
         self.around.builder = outer;
         if !self.peek().is_some_and(is_bar) {
             return Ok(None);
@@ -112,14 +110,9 @@ impl Parser {
         }
         self.advance();
         // `x \in \mathbb{R}` before the bar is a condition like those behind it.
-        let member = head.membership().map(|(member, _)| member.clone());
-        let head = match member {
-            Some(member) => {
-                conditions.push(head);
-                member
-            }
-            None => head,
-        };
+        if let Some(member) = head.membership().map(|(member, _)| member.clone()) {
+            conditions.push(std::mem::replace(&mut head, member));
+        }
         Ok(Some(Node::Builder { head: Box::new(head), conditions }))
     }
 }

@@ -39,19 +39,13 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
     let quantities = |nodes: &[Node]| nodes.iter().flat_map(Node::names).collect::<BTreeSet<_>>();
     let usual = |name: &String| matches!(name.as_str(), "x" | "y" | "z" | "t" | "n" | "k");
     let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
-        let product = |node: &Expression| match node {
-            Expression::Function(name, arguments) if names.contains(name) => match &**arguments {
-                // `f(t + 1)` is a value of a function, `V(1 - e^{-t})` of a quantity is none.
-                [sum @ Expression::Sum(_)]
-                    if name != "f"
-                        && (name.starts_with(char::is_uppercase)
-                            || !sum.variables().iter().any(usual)) =>
-                {
-                    Some(Expression::Product(vec![Expression::symbol(name), sum.clone()]))
-                }
-                _ => None,
-            },
-            _ => None,
+        let product = |node: &Expression| {
+            let Expression::Function(name, arguments) = node else { return None };
+            let [sum @ Expression::Sum(_)] = arguments.as_slice() else { return None };
+            // `f(t + 1)` is a value of a function, `V(1 - e^{-t})` of a quantity is none.
+            let capital = name.starts_with(char::is_uppercase);
+            let is_quantity = name != "f" && (capital || !sum.variables().iter().any(usual));
+            (names.contains(name) && is_quantity).then(|| Expression::symbol(name) * sum.clone())
         };
         let one = |node: &Node| node.mapped(&mut |expression| expression.replaced(&product));
         nodes.iter().map(one).collect()
@@ -93,10 +87,9 @@ fn with_primes(name: &str) -> String {
         let order = parts.get(1).and_then(|order| order.as_str().parse().ok()).unwrap_or(1);
         return parts[2].to_owned() + &"'".repeat(order);
     }
-    for (mark, primes) in [("\\ddot ", "''"), ("\\dot ", "'")] {
-        if let Some(name) = name.strip_prefix(mark) {
-            return name.to_owned() + primes;
-        }
+    match name.split_once(' ') {
+        Some(("\\ddot", letter)) => format!("{letter}''"),
+        Some(("\\dot", letter)) => format!("{letter}'"),
+        _ => name.to_owned(),
     }
-    name.to_owned()
 }

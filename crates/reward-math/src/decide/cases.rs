@@ -7,8 +7,9 @@ use dashu::base::BitTest;
 
 use super::{Comparison, Finding};
 use crate::answer::{Node, Piece};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::numeric;
+use crate::table::single;
 use crate::verdict::Rung;
 
 /// Twice the coordinates at which values are compared, beside the ends of the cases.
@@ -90,26 +91,27 @@ impl Comparison {
     /// Returns the value at a point; `None` where a condition is not decided.
     fn at(&mut self, node: &Node, name: &str, point: &Rational, met: &mut [bool]) -> Option<At> {
         let number = Expression::Number(point.clone());
-        let known = Assignments::from([(name, &number)]);
         let Node::Piecewise(pieces) = node else {
-            return Some(At::Value(node.plain()?.with(&known)));
+            return Some(At::Value(node.plain()?.with(name, &number)));
         };
         for (piece, met) in pieces.iter().zip(met) {
-            if self.holds(piece, &known, point)? {
+            if self.holds(piece, name, point)? {
                 *met = true;
-                return Some(At::Value(piece.value.plain()?.with(&known)));
+                return Some(At::Value(piece.value.plain()?.with(name, &number)));
             }
         }
         Some(At::Outside)
     }
 
     /// Returns true if the condition of a case holds at a point.
-    fn holds(&mut self, piece: &Piece, known: &Assignments<'_>, point: &Rational) -> Option<bool> {
+    fn holds(&mut self, piece: &Piece, name: &str, point: &Rational) -> Option<bool> {
+        let number = Expression::Number(point.clone());
         match (&piece.region, piece.condition.as_deref()) {
             (None, None) => Some(true),
             (Some(Node::Chain { sides, relations }), _) => {
                 for (pair, relation) in sides.windows(2).zip(relations) {
-                    let [a, b] = [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(known)));
+                    let [a, b] =
+                        [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(name, &number)));
                     let (a, b) = (a?, b?);
                     let order = match self.expressions(&a, &b) {
                         Ok((true, _)) => Ordering::Equal,
@@ -151,7 +153,6 @@ fn variable(node: &Node) -> Option<String> {
     let names =
         pieces(node).iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece)));
     let names: Vec<_> = names.collect();
-    let mut only = names.first()?.iter().cloned();
-    let name = only.next().filter(|_| only.next().is_none())?;
+    let name = single(names.first()?.iter().cloned())?;
     names.iter().all(|names| names.len() == 1 && names.contains(&name)).then_some(name)
 }

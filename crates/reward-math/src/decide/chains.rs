@@ -6,10 +6,9 @@ use super::difference::{Difference, kind};
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::numeric;
 use crate::relation::{self, Assertion};
-use crate::table::lists;
 use crate::verdict::Rung;
 use crate::words;
 
@@ -184,10 +183,7 @@ impl Comparison {
 
     /// Returns the coefficient of a variable in which an expression is linear, if it is a number other than 0.
     fn slope(&mut self, side: &Expression, name: &str) -> Result<Option<Expression>> {
-        let set = |value| {
-            let value = Expression::integer(value);
-            side.with(&Assignments::from([(name, &value)]))
-        };
+        let set = |value| side.with(name, &Expression::integer(value));
         let rise = |low, high| set(high) - set(low);
         let [first, second] = [rise(0, 1), rise(1, 2)].map(|rise| self.algebra.normalise(&rise));
         // A denominator may be 0 there.
@@ -247,14 +243,14 @@ impl Comparison {
             unit.clone_from(of_rounded);
         }
         // `4.2 \times 10^3 \times 100 = 4.2 \times 10^5\text{ J} = 420\text{ kJ}`: the first is in joules.
-        let measured = |node: &Node| matches!(node, Node::Value { unit: Some(_), .. });
-        let others: Vec<&Node> =
-            assertion.members.iter().copied().filter(|node| measured(node)).collect();
+        let measured = |node: &&Node| node.unit().is_some();
+        let others: Vec<&Node> = assertion.members.iter().copied().filter(measured).collect();
         // First, as what the sides before it hold may be too long to evaluate.
         let renamed = relation::in_argument_of(assertion.label, other);
         let equal = self.compare(&measured_value, renamed.as_ref().unwrap_or(other))?.0;
         // A long sum may leave no fuel for what contradicts.
-        let is_long = |member: &&Node| member.expression().is_some_and(is_long);
+        let sums = "sum prod factorial binomial";
+        let is_long = |member: &&Node| member.expression().is_some_and(|side| side.calls(sums));
         let (long, short): (Vec<&Node>, Vec<&Node>) =
             assertion.members.iter().copied().partition(is_long);
         for member in short.iter().chain(long.first()) {
@@ -270,7 +266,7 @@ impl Comparison {
             for other in others.iter().filter(|other| !std::ptr::eq(*member, **other)) {
                 agrees = agrees
                     || !measured(member) && alike(self, other)
-                    || same_unit(member, other) && self.rounded_off(member, other);
+                    || member.unit() == other.unit() && self.rounded_off(member, other);
             }
             agrees = agrees || self.rounded_off(member, assertion.value);
             if !agrees {
@@ -295,8 +291,8 @@ impl Comparison {
     fn in_other_unit(&mut self, chain: &Node, value: &Node, other: &Node) -> Result<bool> {
         let Node::Chain { sides, .. } = chain else { return Ok(false) };
         for side in sides {
-            let measured = matches!(side, Node::Value { unit: Some(_), .. });
-            if measured && self.compare(side, other)?.0 && self.compare(side, value)?.0 {
+            if side.unit().is_some() && self.compare(side, other)?.0 && self.compare(side, value)?.0
+            {
                 return Ok(true);
             }
         }
@@ -321,11 +317,11 @@ impl Comparison {
 
     /// Returns true if a member of a calculation rounds to the decimal that it is said to equal.
     fn rounded_off(&mut self, member: &Node, value: &Node) -> bool {
-        let (Some(member), Node::Value { expression, .. }) = (member.expression(), value) else {
+        let Some((member, value)) = member.expression().zip(value.expression()) else {
             return false;
         };
-        let Some((decimal, unit)) = rounding(expression) else { return false };
-        let integer = expression.literal().is_some_and(|value| value.is_int());
+        let Some((decimal, unit)) = rounding(value) else { return false };
+        let integer = value.literal().is_some_and(|value| value.is_int());
         !integer && numeric::is_within(member, &decimal, &half(&unit), &mut self.enclosure_fuel)
     }
 
@@ -367,13 +363,6 @@ fn named_as(chain: &Node, other: &Node) -> Option<Node> {
     }
 }
 
-/// Returns true for an expression with a sum or product over an index, or a factorial.
-fn is_long(expression: &Expression) -> bool {
-    expression.any(&|part| {
-        matches!(part, Expression::Function(name, _) if lists("sum prod factorial binomial", name))
-    })
-}
-
 /// Returns a decimal and the place of its last digit: 1.87 and 0.01, `6 \times 10^{-3}` and 0.001, 500 and 100.
 fn rounding(expression: &Expression) -> Option<(Rational, Rational)> {
     let ten = Rational::from(10);
@@ -384,7 +373,7 @@ fn rounding(expression: &Expression) -> Option<(Rational, Rational)> {
             return None;
         }
         let exponent = isize::try_from(exponent.numerator().clone()).ok()?;
-        let scale = (exponent.abs() <= MOST_PLACES).then(|| power_of_ten(exponent))?;
+        let scale = (exponent.abs() <= MOST_PLACES).then(|| ten.pow(exponent))?;
         let place = super::last_place(places(&mantissa)?);
         return Some((mantissa * &scale, place * scale));
     }
@@ -404,17 +393,7 @@ fn half(unit: &Rational) -> Rational {
 /// Largest exponent of ten whose rounding is followed.
 const MOST_PLACES: isize = 60;
 
-fn power_of_ten(exponent: isize) -> Rational {
-    let power = Rational::from(super::Natural::from(10_u8).pow(exponent.unsigned_abs()));
-    if exponent < 0 { Rational::ONE / power } else { power }
-}
-
 /// Returns the number of decimal places of a number, up to ten.
 fn places(decimal: &Rational) -> Option<u32> {
     (0..=10).find(|places| (decimal / super::last_place(*places)).is_int())
-}
-
-/// Returns true for two values in one unit.
-fn same_unit(left: &Node, right: &Node) -> bool {
-    matches!((left, right), (Node::Value { unit: Some(a), .. }, Node::Value { unit: Some(b), .. }) if a == b)
 }

@@ -28,8 +28,7 @@ impl Comparison {
         if !(column || rows.len() == 1) {
             return self.shapes(Rung::Structure, "a matrix", "a vector");
         }
-        let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
-        self.ordered(&entries, items)
+        self.ordered(&Node::entries(rows), items)
     }
 
     /// Compares sets by the form of their members and by their conditions; the name of a parameter is free.
@@ -109,12 +108,9 @@ impl Comparison {
             };
         }
         if (a_open, a_close) != (b_open, b_close) {
-            let brackets = |open: &char, close: &char| format!("{open} {close}");
-            return self.shapes(
-                Rung::Structure,
-                brackets(a_open, a_close),
-                brackets(b_open, b_close),
-            );
+            let brackets = |(open, close): (&char, &char)| format!("{open} {close}");
+            let [a, b] = [(a_open, a_close), (b_open, b_close)].map(brackets);
+            return self.shapes(Rung::Structure, a, b);
         }
         self.ordered(a, b)
     }
@@ -142,12 +138,10 @@ impl Comparison {
         if left.len() != right.len() {
             return self.shapes(Rung::Structure, left.len().to_string(), right.len().to_string());
         }
-        for (a, b) in left.iter().zip(right) {
-            if !self.compare(a, b)?.0 {
-                return Ok((false, Rung::Structure));
-            }
-        }
-        Ok((true, Rung::Structure))
+        let mut pairs = left.iter().zip(right);
+        let equal =
+            pairs.try_fold(true, |all, (a, b)| Ok::<_, ParseError>(all && self.compare(a, b)?.0));
+        Ok((equal?, Rung::Structure))
     }
 
     /// Returns true if each item of one side has an equal on the other, ignoring repetitions.
@@ -182,7 +176,7 @@ impl Comparison {
         let one_of = |noun: &&str| others.iter().any(|other| same_noun(noun, other));
         let counted = nouns.len() > 1 && nouns.len() == others.len() && nouns.iter().all(one_of);
         let equal = |comparison: &mut Self, a: &Node, b: &Node| {
-            let nouns = unit(a).zip(unit(b));
+            let nouns = a.unit().zip(b.unit());
             let other = counted && nouns.is_some_and(|(a, b)| !same_noun(a, b));
             Ok(!other && comparison.compare(a, b)?.0)
         };
@@ -270,14 +264,7 @@ fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
 
 /// Returns the different units of values.
 fn units(items: &[Node]) -> BTreeSet<&str> {
-    items.iter().filter_map(unit).collect()
-}
-
-fn unit(item: &Node) -> Option<&str> {
-    match item {
-        Node::Value { unit, .. } => unit.as_deref(),
-        _ => None,
-    }
+    items.iter().filter_map(Node::unit).collect()
 }
 
 /// Returns true for "blue" and "blue marble".

@@ -29,18 +29,14 @@ impl Comparison {
             let name = usual.filter(|name| *name != "C")?.clone();
             Some((rest, name))
         };
-        let bars = |side: &Expression| side.any(&|node| node.arguments_of("abs").is_some());
-        if bars(left) != bars(right) {
+        if left.calls("abs") != right.calls("abs") {
             return Ok(false);
         }
         let (Some((left, name)), Some((right, other))) = (split(left), split(right)) else {
             return Ok(false);
         };
         let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));
-        let rise = |side: &Expression| {
-            let start = side.substituted(&|symbol| (symbol == name).then(|| here.clone()));
-            side.clone() - start
-        };
+        let rise = |side: &Expression| side.clone() - side.with(&name, &here);
         Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
     }
 
@@ -60,8 +56,7 @@ impl Comparison {
         for factor in FACTORS {
             let (factor, symbol) = (Expression::integer(factor), Expression::symbol(name));
             for scaled in [factor.clone() * symbol.clone(), symbol / factor] {
-                let scaled = left.substituted(&|other| (other == name).then(|| scaled.clone()));
-                if self.expressions(&scaled, right)?.0 {
+                if self.expressions(&left.with(name, &scaled), right)?.0 {
                     return Ok(true);
                 }
             }
@@ -121,8 +116,7 @@ pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<
     let mut all: Vec<Expression> = orders.into_iter().map(renamed).collect();
     // `x - Ke^{-x}` and `x + Ce^{-x}`
     if let ([from], [to]) = (from.as_slice(), to.as_slice()) {
-        let opposite = -Expression::symbol(to);
-        all.push(left.substituted(&|name| (name == *from).then(|| opposite.clone())));
+        all.push(left.with(from, &-Expression::symbol(to)));
     }
     if general {
         all.extend(with_sums(left, &from, &to));

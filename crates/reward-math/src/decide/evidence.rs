@@ -61,13 +61,9 @@ impl Comparison {
                         Side::Response => (&member, other),
                         Side::GroundTruth => (other, &member),
                     };
-                    match self.compare(left, right) {
-                        Ok((false, _)) => {
-                            let difference = self.difference.take()?;
-                            self.witness(difference)
-                        }
-                        _ => None,
-                    }
+                    let wrong = matches!(self.compare(left, right), Ok((false, _)));
+                    let difference = self.difference.take().filter(|_| wrong)?;
+                    self.witness(difference)
                 });
                 let evidence = evidence.take(MOST_MEMBERS).collect::<Option<Vec<_>>>()?;
                 Some(Witness::Member { side, member: normal_form::as_read(&member), evidence })

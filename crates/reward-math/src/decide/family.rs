@@ -5,7 +5,7 @@ use dashu::Rational;
 use super::difference::Difference;
 use super::{Comparison, Result};
 use crate::answer::{Answer, Node};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::relation;
 use crate::table::pattern;
 
@@ -21,11 +21,8 @@ struct Family {
 
 impl Comparison {
     /// Returns true if both answers hold families of equal steps that have members in common, one to one.
-    pub(super) fn same_families(&mut self, response: &Answer, gold: &Answer) -> Result<bool> {
+    pub(super) fn same_families(&mut self, response: &Answer, gold: &Answer) -> Option<bool> {
         let (mut families, mut others) = (self.families(response)?, self.families(gold)?);
-        if families.is_empty() || others.is_empty() {
-            return Ok(false);
-        }
         // An integer that is not declared may be positive.
         let backwards = [response, gold].iter().any(|answer| {
             let declares =
@@ -41,7 +38,7 @@ impl Comparison {
         };
         let same =
             |comparison: &mut Self, a: &Family, b: &Family| comparison.same_family(a, b, backwards);
-        Ok(self.one_to_one(&families, &others, same, lone)?.0)
+        self.one_to_one(&families, &others, same, lone).ok().map(|(same, _)| same)
     }
 
     fn same_family(&mut self, a: &Family, b: &Family, backwards: bool) -> Result<bool> {
@@ -74,20 +71,14 @@ impl Comparison {
     }
 
     pub(super) fn all_equal(&mut self, a: &[Expression], b: &[Expression]) -> Result<bool> {
-        for (a, b) in a.iter().zip(b) {
-            if !self.expressions(a, b)?.0 {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        a.iter().zip(b).try_fold(true, |all, (a, b)| Ok(all && self.expressions(a, b)?.0))
     }
 
     /// Returns the families of an answer that consists of them.
-    fn families(&mut self, answer: &Answer) -> Result<Vec<Family>> {
-        let reading = answer.readings.as_ref().ok().and_then(|readings| readings.first());
-        let items = match reading {
-            Some(Node::List { open: '{', items, .. }) => items,
-            other => other.map_or(&[][..], Node::items),
+    fn families(&mut self, answer: &Answer) -> Option<Vec<Family>> {
+        let items = match answer.readings.as_ref().ok()?.first()? {
+            Node::List { open: '{', items, .. } => items,
+            other => other.items(),
         };
         // `x = 5 - 7m, y = -3 + 4m`: a point.
         let point = relation::named_values(items).filter(|values| values.len() > 1);
@@ -96,25 +87,18 @@ impl Comparison {
         self.families_of(items, answer.integer().as_deref())
     }
 
-    /// Returns the families of some items; none if one is no family.
-    fn families_of(&mut self, items: &[Node], integer: Option<&str>) -> Result<Vec<Family>> {
+    /// Returns the families of some items; `None` if one is no family.
+    fn families_of(&mut self, items: &[Node], integer: Option<&str>) -> Option<Vec<Family>> {
         const MOST: usize = 8;
-        let mut families = Vec::new();
-        if items.len() > MOST {
-            return Ok(families);
+        if !(1..=MOST).contains(&items.len()) {
+            return None;
         }
-        for item in items {
-            let of_item = self.family(item, integer)?;
-            if of_item.is_empty() {
-                return Ok(of_item);
-            }
-            families.extend(of_item);
-        }
-        Ok(families)
+        let families = items.iter().map(|item| self.family(item, integer));
+        Some(families.collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     /// Returns the family of a linear function of the integer, or one of its even and one of its odd values.
-    fn family(&mut self, item: &Node, integer: Option<&str>) -> Result<Vec<Family>> {
+    fn family(&mut self, item: &Node, integer: Option<&str>) -> Option<Vec<Family>> {
         // `\{k\pi : k \in \mathbb{Z}\}`
         if let Node::Builder { head, conditions } = item
             && let [only] = conditions.as_slice()
@@ -128,7 +112,7 @@ impl Comparison {
             None => (None, item),
         };
         if let Node::Words(words) = value {
-            return Ok(described(words).map(|all| Family { label, ..all }).into_iter().collect());
+            return Some(vec![Family { label, ..described(words)? }]);
         }
         let (coordinates, brackets) = match value {
             Node::List { open: open @ ('(' | '['), close, items } => {
@@ -142,35 +126,35 @@ impl Comparison {
                 && integer.is_some_and(|name| label.names().contains(name))
         };
         let function = label.as_ref().is_some_and(function);
-        let Some(coordinates) = coordinates.filter(|_| !function) else { return Ok(Vec::new()) };
+        let coordinates = coordinates.filter(|_| !function)?;
         if let Some([residue, modulus]) = coordinates[0].arguments_of("pmod") {
             let (offset, step) = (vec![residue.clone()], vec![modulus.clone()]);
-            return Ok(vec![Family { label, brackets, offset, step }]);
+            return Some(vec![Family { label, brackets, offset, step }]);
         }
-        let Some(name) = integer else { return Ok(Vec::new()) };
+        let name = integer?;
         for starts in [&[0_i64][..], &[0, 1]] {
             let mut families = Vec::new();
             let stride = i64::try_from(starts.len()).unwrap_or(1);
             for start in starts {
                 let points: [Vec<Expression>; 3] = [0, 1, 2].map(|count| {
                     let count = Expression::integer(start + stride * count);
-                    let known = Assignments::from([(name, &count)]);
-                    coordinates.iter().map(|value| value.with(&known)).collect()
+                    coordinates.iter().map(|value| value.with(name, &count)).collect()
                 });
                 let steps = |low: &[Expression], high: &[Expression]| -> Vec<Expression> {
                     low.iter().zip(high).map(|(low, high)| high.clone() - low.clone()).collect()
                 };
                 let (step, next) = (steps(&points[0], &points[1]), steps(&points[1], &points[2]));
-                if self.all_equal(&step, &next)? && !step.iter().any(Expression::has_variable) {
+                if self.all_equal(&step, &next).ok()? && !step.iter().any(Expression::has_variable)
+                {
                     let [offset, ..] = points;
                     families.push(Family { label: label.clone(), brackets, offset, step });
                 }
             }
             if families.len() == starts.len() {
-                return Ok(families);
+                return Some(families);
             }
         }
-        Ok(Vec::new())
+        None
     }
 }
 

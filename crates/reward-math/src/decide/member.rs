@@ -3,6 +3,7 @@
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::expression::Expression;
+use crate::table::lists;
 use crate::verdict::Rung;
 use crate::words;
 
@@ -36,15 +37,10 @@ impl Comparison {
         if !self.expressions(&component(None), &number(0))?.0 {
             return self.shapes(Rung::Kind, "no vector", "a point").map(Some);
         }
-        for axis in 0..NAMES.len() {
-            let coordinate = component(Some(axis));
-            let value = Node::from(coordinate);
-            let zero = Node::from(number(0));
-            if !self.compare(&value, items.get(axis).unwrap_or(&zero))?.0 {
-                return Ok(Some((false, Rung::Structure)));
-            }
-        }
-        Ok(Some((true, Rung::Structure)))
+        let components = (0..NAMES.len()).map(|axis| component(Some(axis)).into());
+        let zero = Node::from(number(0));
+        let point = items.iter().chain([&zero]).take(NAMES.len()).cloned();
+        self.ordered(&components.collect::<Vec<_>>(), &point.collect::<Vec<_>>()).map(Some)
     }
 
     /// Compares residues with a modulus on both sides or on one only; `None` if there is none.
@@ -73,21 +69,14 @@ pub(super) fn letters_as_unit(expression: &Expression) -> Option<(Expression, St
     let Expression::Product(factors) = expression else { return None };
     let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
     let (before, letters) = factors.split_at(factors.len() - letters.min(factors.len() - 1));
-    let phrase: Vec<String> = letters.iter().filter_map(letter).collect();
+    let phrase: Vec<&str> = letters.iter().filter_map(letter).collect();
     let value = Expression::product(before.to_vec());
     Some((value, words::unit(&phrase.join(" "))?))
 }
 
-/// Returns a single letter with its integer power, in the notation of units.
-fn letter(expression: &Expression) -> Option<String> {
-    match expression {
-        // Units named after people have a capital letter: `5n` is no force.
-        Expression::Symbol(name)
-            if name.len() == 1
-                && !matches!(name.as_str(), "n" | "j" | "v" | "w" | "a" | "k" | "c") =>
-        {
-            Some(name.clone())
-        }
-        _ => None,
-    }
+/// Returns a single letter that may be a unit.
+fn letter(expression: &Expression) -> Option<&str> {
+    // Units named after people have a capital letter: `5n` is no force.
+    let is_unit = |name: &&str| name.len() == 1 && !lists("n j v w a k c", name);
+    expression.as_symbol().filter(is_unit)
 }

@@ -91,15 +91,12 @@ impl Comparison {
             (Node::Value { expression: Expression::Symbol(name), .. }, Node::Matrix(rows))
                 if is_identity(name, rows) =>
             {
-                let unit = identity(rows.len());
-                let entries: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
-                self.ordered(&unit, &entries)
+                self.ordered(&identity(rows.len()), &Node::entries(rows))
             }
             (Node::Value { expression, .. }, Node::Matrix(rows))
                 if rows.iter().all(|row| row.len() == 1) =>
             {
-                let items: Vec<Node> = rows.iter().flatten().cloned().map(Node::from).collect();
-                return self.unit_vectors(expression, &items);
+                return self.unit_vectors(expression, &Node::entries(rows));
             }
             _ => return Ok(None),
         };

@@ -2,7 +2,7 @@
 
 use super::{Comparison, Result};
 use crate::answer::{Answer, Node, Relation};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::relation;
 use crate::table::{lists, pattern};
 
@@ -59,7 +59,7 @@ impl Comparison {
 
 /// Returns the number at a place.
 fn at(number: &Expression, place: i64) -> Expression {
-    number.with(&Assignments::from([(PLACE, &Expression::integer(place))]))
+    number.with(PLACE, &Expression::integer(place))
 }
 
 /// Returns the progressions that an answer may be: `\mathbb{N}` begins with 0 or with 1, and so may powers of 2.
@@ -68,8 +68,7 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         return Vec::new();
     };
     let of_place = |value: &Expression, name: &str, start: i64| {
-        let place = Expression::symbol(PLACE) + Expression::integer(start);
-        value.with(&Assignments::from([(name, &place)]))
+        value.with(name, &(Expression::symbol(PLACE) + Expression::integer(start)))
     };
     let unlabelled = |number| Progression::Formula { label: None, number };
     let described = |words: &str, low| described(words, low).into_iter().map(unlabelled).collect();
@@ -137,10 +136,7 @@ fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
         Some(_) => (right, left, relation.flipped()),
         None => (left, right, *relation),
     };
-    let bound = bound.plain()?.literal().filter(dashu::Rational::is_int)?;
-    let bound = i64::try_from(bound.numerator())
-        .ok()
-        .filter(|bound| (-LARGEST..=LARGEST).contains(bound))?;
+    let bound = bound.plain()?.as_integer().filter(|low| (-LARGEST..=LARGEST).contains(low))?;
     match relation {
         Relation::GreaterEqual => Some((name.symbol(), bound)),
         Relation::Greater => Some((name.symbol(), bound + 1)),

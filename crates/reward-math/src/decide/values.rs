@@ -10,7 +10,7 @@ use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::calculus::calculated;
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 use crate::numeric;
 use crate::parser::begins_with;
 use crate::relation;
@@ -329,8 +329,7 @@ fn from_one(expression: &Expression) -> Cow<'_, Expression> {
             inside = inside.max(nested(part));
             false
         });
-        inside
-            + usize::from(matches!(node, Expression::Function(name, _) if lists("sum prod", name)))
+        inside + usize::from(node.is_call("sum prod"))
     }
     let changed = |node: &Expression| {
         let Expression::Function(name, parts) = node else { return None };
@@ -342,7 +341,7 @@ fn from_one(expression: &Expression) -> Cow<'_, Expression> {
             return None;
         }
         let moved = Expression::sum(vec![new.clone(), Expression::Number(before.clone())]);
-        let body = body.with(&Assignments::from([(index.as_str(), &moved)]));
+        let body = body.with(index, &moved);
         let endless = high.is_symbol("\\infty") || before.is_zero();
         let last = high.clone() + Expression::Number(-before);
         let high = if endless { high.clone() } else { last };
@@ -390,10 +389,7 @@ fn factors_in_order(expression: &Expression) -> Option<Vec<Factor<'_>>> {
 
 /// Returns two sums or products with the index of each from 1 on; `None` if they are so already.
 fn both_from_one(a: &Expression, b: &Expression) -> Option<[Expression; 2]> {
-    let counts = |side: &Expression| {
-        side.any(&|node| matches!(node, Expression::Function(name, _) if lists("sum prod", name)))
-    };
-    if !counts(a) || !counts(b) {
+    if !a.calls("sum prod") || !b.calls("sum prod") {
         return None;
     }
     let (a, b) = (from_one(a), from_one(b));
@@ -437,11 +433,10 @@ fn same_number_set(a: &Expression, b: &Expression) -> bool {
 }
 
 pub(crate) fn holds_infinity(expression: &Expression) -> bool {
-    match expression {
-        // The end of a range is no value to calculate with.
-        Expression::Function(name, _) if lists("int lim sum prod", name) => false,
-        other => other.is_symbol("\\infty") || other.any_part(&mut |part| holds_infinity(part)),
-    }
+    // The end of a range is no value to calculate with.
+    !expression.is_call("int lim sum prod")
+        && (expression.is_symbol("\\infty")
+            || expression.any_part(&mut |part| holds_infinity(part)))
 }
 
 /// Returns whether a value is finite or infinite, and the sign of an infinite one.

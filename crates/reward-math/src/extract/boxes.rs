@@ -5,7 +5,7 @@ use std::ops::Range;
 use regex::Match;
 
 use super::extracted::{Extracted, Rule};
-use crate::table::{captured, pattern};
+use crate::table::{captured, pattern, tail};
 
 /// Most neighbouring boxes that form one answer.
 const MAX_BOXES: usize = 64;
@@ -181,12 +181,10 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
 
 /// Returns true if the text around a box says that it is not the answer: "the answer is **not** $", "$ is wrong".
 fn denied(before: &str, behind: &str) -> bool {
-    let tail = before.ceil_char_boundary(before.len().saturating_sub(32));
     let denial = pattern!(
         r"(?i)(?:\bnot(?: equal to| be)?|n't(?: equal to| be)?|cannot be|\bnever(?: be| equals?| equal to| reaches| exceeds)?|anything but|\b(?:wrong|incorrect) (?:answer|value|result)(?: is| would be)?|\b(?:wrong|mistake) to (?:answer|say|write)|\b(?:n['’]est pas|nicht|no es|non è|não é|не)|不是)[\s*_$(\\\[]*$"
     );
     // "Had it been 3, the answer would be $"
-    let sentence = before.ceil_char_boundary(before.len().saturating_sub(160));
     let unreal = pattern!(
         r"(?i)(?:^|[.\n] *)(?:(?:had|if) [^.\n]*\bwould (?:be|have been)|(?:it is (?:false|not true|wrong)|il est faux)[^.\n]* (?:that|que) [^.\n]*)[\s*_$(\\\[]*$"
     );
@@ -194,8 +192,8 @@ fn denied(before: &str, behind: &str) -> bool {
         r"^[}\s$*\\)\]]*(?:, (?:but |though |which |this |that |it )+)?(?:(?:would be|is|was|turns out to be) (?:a |an )?(?:wrong|incorrect|mistaken|invalid|extraneous|not )|does not |doesn't |fails)"
     );
     rejected.is_match(&behind[..behind.floor_char_boundary(64)])
-        || denial.is_match(&before[tail..])
-        || unreal.is_match(&before[sentence..])
+        || denial.is_match(tail(before, 32))
+        || unreal.is_match(tail(before, 160))
 }
 
 /// Returns the place of the name before an equals sign at the end of a text: `x` in `so $x = `.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::table::{captured, lists, pattern, phrases};
+use crate::table::{captured, lists, pattern, phrases, single};
 use crate::words;
 
 /// Most sentences at the end that may be remarks.
@@ -189,8 +189,8 @@ fn clause(sentence: &str) -> usize {
         r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:‹approximates›) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));
     // "**36** integers are divisible by neither 4 nor 5."
-    let mut bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);
-    if let (Some(only), None) = (bold.next(), bold.next())
+    let bold = pattern!(r"\*\*[^*]*[0-9][^*:]*\*\*").find_iter(sentence);
+    if let Some(only) = single(bold)
         && !pattern!(r";|\b(?:is|are|equals)\b").is_match(&sentence[only.end()..])
     {
         return only.end();

@@ -8,7 +8,9 @@ use super::conclusion;
 use super::extracted::{Find, Rule, first_of, some_text};
 use super::phrase::last_mark;
 use crate::answer::Answer;
-use crate::table::{Pattern, captured, captured_at_end, compiled, lists, pattern, phrases};
+use crate::table::{
+    Pattern, captured, captured_at_end, compiled, lists, pattern, phrases, single, tail,
+};
 use crate::words;
 
 /// Bytes at the end of a text that may say that it ends without an answer.
@@ -55,8 +57,7 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
 
 /// Returns true if the end of a text says that there is no answer, or breaks off.
 pub(crate) fn gives_up(response: &str) -> bool {
-    let end = response.ceil_char_boundary(response.len().saturating_sub(LAST_WORDS));
-    let end = response[end..].to_lowercase();
+    let end = tail(response, LAST_WORDS).to_lowercase();
     // "Let me recount. So there are 7 apples."
     let goes_on =
         pattern!(r"\b(?:so|thus|hence|therefore|answer)\b[^.]*[0-9]|=[ $]*[0-9][^a-z,;]*$");
@@ -238,10 +239,10 @@ fn plain_clause(response: &str) -> Option<Range<usize>> {
     let worded = pattern!(
         r"(?i)^(?:an?|the)\b|['’]|[.!?:]\s|(?:^|[^\\\p{Alphabetic}])\p{Alphabetic}{3,}[,;]? \p{Alphabetic}{2,}"
     );
-    let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
+    let start = response.len() - tail(response, TAIL).len();
     CLAUSES.iter().find_map(|clause| {
-        let place = captured_at_end(clause, &response[tail..])?;
-        let span = tail + place.start..tail + place.end;
+        let place = captured_at_end(clause, &response[start..])?;
+        let span = start + place.start..start + place.end;
         let text = &response[span.clone()];
         let value = Answer::parse(text).is_ok_and(|answer| !answer.is_words());
         let plain = !worded.is_match(&text.replace("square ", "").replace("cubic ", ""));
@@ -252,22 +253,21 @@ fn plain_clause(response: &str) -> Option<Range<usize>> {
 /// Returns the last number, if no letters but a unit are attached to it.
 fn last_number(response: &str) -> Option<Range<usize>> {
     // Most texts end in a number; those before it do not matter. No number holds a space.
-    let tail = response.ceil_char_boundary(response.len().saturating_sub(TAIL));
-    let space = response[tail..].find(char::is_whitespace);
-    let tail = space.map_or(0, |space| tail + space);
+    let near = tail(response, TAIL);
+    let space = near.find(char::is_whitespace);
+    let start = space.map_or(0, |space| response.len() - near.len() + space);
     // "1/2, and not 2": what is denied is no answer.
     let denied = |number: &Found| {
-        let before = &response[..number.span.start];
-        let near = before.ceil_char_boundary(before.len().saturating_sub(24));
+        let near = tail(&response[..number.span.start], 24);
         pattern!(r"(?i)\b(?:and not|, not|not have|isn.t|is not|rather than|instead of)[ $]*$")
-            .is_match(&before[near..])
+            .is_match(near)
     };
     // "So there are 15 ways to put 4 balls in 3 boxes.", "Since there are 4, there are 4/2 = 2 in each."
     let counted = pattern!(
         r"(?:^|[.!?\n] *)[^.!?\n]*?\b[Tt]here (?:are|is) (?:exactly |only |a total of |in total )?(?:\$[^$\n]*= ?|[0-9/+*× -]+= ?)?([0-9][0-9,^{}!]*)\$? [a-z][^.!?\n]*[.!]?\s*$"
     );
     let reason = pattern!(r"(?i)\b(?:since|because|as|if|when|given that) there (?:are|is)[^,]*$");
-    let mut from = tail;
+    let mut from = start;
     let counts = std::iter::from_fn(|| {
         let count = captured(counted, &response[from..])?;
         let place = from + count.start()..from + count.end();
@@ -282,7 +282,7 @@ fn last_number(response: &str) -> Option<Range<usize>> {
         return Some(count);
     }
     let last = |from| numbers(response, from).into_iter().rev().find(|number| !denied(number));
-    let number = last(tail).or_else(|| last(0))?;
+    let number = last(start).or_else(|| last(0))?;
     if is_in_formula(response, &number.span) {
         return None;
     }
@@ -305,9 +305,8 @@ pub(crate) fn only_number(text: &str) -> Option<Range<usize>> {
     if let [only] = numbers.as_slice() {
         return Some(only.span.clone());
     }
-    let mut amounts = numbers.into_iter().filter(|number| number.currency);
-    let only = amounts.next()?;
-    amounts.next().is_none().then_some(only.span)
+    let amounts = numbers.into_iter().filter(|number| number.currency);
+    single(amounts).map(|only| only.span)
 }
 
 /// Returns the last sentence of a text without numbers: the part after "is", or all of it.

@@ -6,7 +6,7 @@ use regex::Match;
 
 use super::extracted::some_text;
 use crate::answer::Answer;
-use crate::table::{captured, pattern, phrases, starts_with_ignoring_case};
+use crate::table::{captured, pattern, phrases, starts_with_ignoring_case, tail};
 use crate::words;
 
 /// Returns the letter of the choice that the text calls right: "option B is correct", "(B) is the answer".
@@ -120,7 +120,7 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     );
     let (before, behind) = (&response[..span.start], &response[span.end..]);
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
-    let near = &before[before.ceil_char_boundary(before.len().saturating_sub(LONGEST_SENTENCE))..];
+    let near = tail(before, LONGEST_SENTENCE);
     let line = before.rfind('\n').map_or(0, |end| end + 1);
     let start = sentence.find_iter(&before[line..]).last().map_or(line, |end| line + end.end());
     let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
@@ -344,9 +344,10 @@ fn is_disclaimed(before: &str, value: &str, behind: &str) -> bool {
     let supposed = pattern!(
         r"(?i)\b(?:(?:twice|thrice|double|half of)[\s$]*\\f?box(?:ed)?\{$|(?:suppose|assume|assuming|imagine|whether|doubt|false|mistakenly [a-z]+)(?: that)? (?:the|our|my|this) (?:final |correct |right )?answer (?:is|was|were)[\s:*$\\(]*(?:\\f?box(?:ed)?\{)?$)"
     );
-    let denied = pattern!(
-        r"(?i)^[\s*)$]*(?:,? ?(?:which|that) )?(?:-(?:digits?|gons?|sided)\b|(?:(?:is|was) (?:an? |the )?(?:wrong|false|incorrect|impossible|excluded|rejected|extraneous|trap|too (?:big|small|large|low|high)|not (?:the (?:right |correct )?answer|right|correct))|fails|does(?:n['’]t| not) work|unless|works[:;,] it does not)\b|(?:plus|minus|times|multiplied by|divided by) (?:\$?[0-9\\]|(?:one|two|three)\b)|(?:squared|cubed)\s*(?:[.,;!]|$))"
-    );
+    let denied = pattern!(concat!(
+        r"(?i)^[}\s*)$]*(?:is|was) (?:only |just )?(?:my|our) (?:first |initial )?(?:guess|conjecture|attempt|draft)\b|",
+        r"^[\s*)$]*(?:,? ?(?:which|that) )?(?:-(?:digits?|gons?|sided)\b|(?:(?:is|was) (?:an? |the )?(?:wrong|false|incorrect|impossible|excluded|rejected|extraneous|trap|too (?:big|small|large|low|high)|not (?:the (?:right |correct )?answer|right|correct))|fails|does(?:n['’]t| not) work|unless|works[:;,] it does not)\b|(?:plus|minus|times|multiplied by|divided by) (?:\$?[0-9\\]|(?:one|two|three)\b)|(?:squared|cubed)\s*(?:[.,;!]|$))"
+    ));
     // "Is it 5?"
     let asked = pattern!(
         r"(?i)(?:^|[.!?\n]\s*)(?:is|are|was|could|would|does|what if|can|might)\b[^.!?\n]*$"
@@ -360,13 +361,9 @@ fn is_disclaimed(before: &str, value: &str, behind: &str) -> bool {
     // `\frac12` may be 0.5.
     let is_number =
         |text: &str| text.bytes().all(|byte| byte.is_ascii_digit() || b"-.,".contains(&byte));
-    let guessed = pattern!(
-        r"(?i)^[}\s*)$]*(?:is|was) (?:only |just )?(?:my|our) (?:first |initial )?(?:guess|conjecture|attempt|draft)\b"
-    );
     // "a 5-digit number"
     let kind = pattern!(r"^an? [0-9]+-[a-z]+ number");
     supposed.is_match(before)
-        || guessed.is_match(behind)
         || kind.is_match(value)
         || asked
         || denied.is_match(behind)

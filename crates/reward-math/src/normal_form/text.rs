@@ -133,16 +133,12 @@ fn product(printer: &Printer<'_>, monomial: &Monomial) -> String {
         .iter()
         .map(|(id, exponent)| {
             let atom = printer.algebra.atom(*id);
-            let prime = match atom {
-                Atom::Prime(prime) => prime.to_f64().value(),
-                _ => 0.0,
-            };
-            let rank = match atom {
-                Atom::Prime(_) => 0,
-                Atom::Symbol(name) if is_constant(name) => 1,
-                Atom::Imaginary => 2,
-                Atom::Symbol(_) => 3,
-                Atom::Function(..) => 4,
+            let (rank, prime) = match atom {
+                Atom::Prime(prime) => (0, prime.to_f64().value()),
+                Atom::Symbol(name) if is_constant(name) => (1, 0.0),
+                Atom::Imaginary => (2, 0.0),
+                Atom::Symbol(_) => (3, 0.0),
+                Atom::Function(..) => (4, 0.0),
             };
             (rank, prime, power(printer, atom, exponent))
         })
@@ -184,13 +180,9 @@ fn atom(printer: &Printer<'_>, atom: &Atom) -> String {
 
 /// Returns `x`, `\theta`, `x_{12}`, or `\vec v` with a space before a letter.
 pub(super) fn symbol(name: &str) -> String {
-    let (letter, rest) = match name.split_once('_') {
-        Some((letter, index)) => (letter, format!("_{{{index}}}")),
-        None => (name, String::new()),
-    };
-    let marks = rest.chars().filter(|c| *c == '\'').count();
-    let rest = rest.replace('\'', "") + &"'".repeat(marks);
-    format!("{letter}{rest}")
+    let Some((letter, index)) = name.split_once('_') else { return name.to_owned() };
+    let primes = "'".repeat(index.matches('\'').count());
+    format!("{letter}_{{{}}}{primes}", index.replace('\'', ""))
 }
 
 /// Returns a function or operation of some arguments.

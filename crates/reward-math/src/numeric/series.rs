@@ -285,10 +285,8 @@ impl Quotient {
 
 /// Returns the quotient of the next term and this one, if it can be written down.
 fn neighbours(term: &Expression, index: &str) -> Option<Expression> {
-    let next = |expression: &Expression| {
-        let one_more = || Expression::symbol(index) + Expression::integer(1);
-        expression.substituted(&|name| (name == index).then(one_more))
-    };
+    let one_more = Expression::symbol(index) + Expression::integer(1);
+    let next = |expression: &Expression| expression.with(index, &one_more);
     let varies = |expression: &Expression| expression.holds(index);
     let step = |argument: &Expression| next(argument) - argument.clone();
     Some(match term {

@@ -4,7 +4,6 @@ use dashu::Rational;
 
 use super::{Parser, Result};
 use crate::expression::Expression;
-use crate::table::lists;
 use crate::token::Kind;
 
 impl Parser {
@@ -32,13 +31,9 @@ impl Parser {
             body = body.renamed(name, "t");
             variable = Expression::symbol("t");
         }
-        let mut parts = vec![variable];
-        parts.extend(low);
-        parts.extend(high);
-        parts.push(body);
-        let mut factors = vec![Expression::function("int", parts)];
-        factors.extend(behind);
-        Ok(Expression::product(factors))
+        let parts = [Some(variable), low, high, Some(body)].into_iter().flatten();
+        let integral = Expression::function("int", parts.collect::<Vec<_>>());
+        Ok(Expression::product([vec![integral], behind].concat()))
     }
 
     /// Parses the terms up to the first with a differential: body, variable, and differentials of outer integrals.
@@ -57,17 +52,13 @@ impl Parser {
 
     /// Parses an end of a range: a group, or one token.
     pub(super) fn end_of_range(&mut self) -> Result<Expression> {
-        match self.peek().cloned() {
-            Some(Kind::Number { value, .. }) => {
-                self.advance();
-                Ok(Expression::Number(value))
-            }
-            Some(Kind::Letter(letter)) => {
-                self.advance();
-                Ok(Expression::Symbol(letter.to_string()))
-            }
-            _ => self.deeper(Self::primary),
-        }
+        let end = match self.peek() {
+            Some(Kind::Number { value, .. }) => Expression::Number(value.clone()),
+            Some(Kind::Letter(letter)) => Expression::Symbol(letter.to_string()),
+            _ => return self.deeper(Self::primary),
+        };
+        self.advance();
+        Ok(end)
     }
 
     /// Parses `\lim_{x \to a} f`.
@@ -77,12 +68,10 @@ impl Parser {
             return Err(self.unexpected("the variable of the limit, as in `_{x \\to 0}`"));
         }
         let variable = self.primary()?;
-        let arrow = matches!(self.peek(), Some(Kind::Command(name))
-            if lists("to rightarrow Rightarrow longrightarrow Longrightarrow", name));
-        if !arrow {
+        let arrows = "to rightarrow Rightarrow longrightarrow Longrightarrow";
+        if !self.eat_if(self.peek().is_some_and(|kind| kind.is_any("", arrows))) {
             return Err(self.unexpected("an arrow"));
         }
-        self.advance();
         let end = self.sum()?;
         self.expect('}')?;
         Ok(Expression::function("lim", [variable, end, self.term()?]))

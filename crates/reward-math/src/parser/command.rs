@@ -19,30 +19,18 @@ impl Parser {
     #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn command(&mut self, name: &str) -> Result<Expression> {
         if is_fraction(name) {
-            self.advance();
-            return self.deeper(Self::fraction);
+            return self.behind(Self::fraction);
         }
         match name {
-            "binom" | "dbinom" | "tbinom" => {
-                self.advance();
-                self.deeper(|parser| {
-                    let sides = [parser.argument()?, parser.argument()?];
-                    Ok(Expression::function("binomial", sides))
-                })
-            }
-            "sqrt" => self.square_root(),
+            "binom" | "dbinom" | "tbinom" => self.behind(|parser| {
+                let sides = [parser.argument()?, parser.argument()?];
+                Ok(Expression::function("binomial", sides))
+            }),
+            "sqrt" => self.behind(Self::square_root),
             "begin" if self.at_matrix() => self.matrix(),
-            "det" => {
-                self.advance();
-                Ok(Expression::function("det", self.deeper(Self::arguments)?))
-            }
-            "ldots" => {
-                self.advance();
-                Ok(Expression::symbol("\\ldots"))
-            }
+            "det" => Ok(Expression::function("det", self.behind(Self::arguments)?)),
             "zeta" | "Gamma" if self.symbol_at(1, '(') => {
-                self.advance();
-                let arguments = self.deeper(Self::arguments)?;
+                let arguments = self.behind(Self::arguments)?;
                 Ok(match arguments.as_slice() {
                     [argument] if name == "zeta" => zeta(argument),
                     [argument] => gamma(argument),
@@ -50,17 +38,11 @@ impl Parser {
                 })
             }
             "angle" | "triangle" | "measuredangle" => Ok(self.figure(name)),
-            "sum" | "prod" => {
-                self.advance();
-                self.deeper(|parser| parser.series(name))
-            }
+            "sum" | "prod" => self.behind(|parser| parser.series(name)),
             "int" => self.deeper(Self::integral),
             "lim" => self.deeper(Self::limit),
-            "surd" | "cbrt" => {
-                self.advance();
-                let index = if name == "cbrt" { 3 } else { 2 };
-                self.deeper(|parser| Ok(Expression::root(parser.primary()?, index)))
-            }
+            "surd" => Ok(Expression::root(self.behind(Self::primary)?, 2)),
+            "cbrt" => Ok(Expression::root(self.behind(Self::primary)?, 3)),
             "lvert" => self.bars(|parser| parser.eat_command("rvert")),
             "|" => self.bars(|parser| parser.eat_command("|")).map(|bars| match bars {
                 Expression::Function(_, inner) if inner[0].holds_matrix() => {
@@ -82,7 +64,7 @@ impl Parser {
                 let inner = self.sum()?;
                 self.expect_command("}").map(|()| inner)
             }
-            "pi" | "infty" => {
+            "pi" | "infty" | "ldots" => {
                 self.advance();
                 Ok(Expression::Symbol(format!("\\{name}")))
             }
@@ -101,21 +83,17 @@ impl Parser {
 
     /// Parses `\sqrt{a}` and `\sqrt[n]{a}`.
     fn square_root(&mut self) -> Result<Expression> {
-        self.advance();
-        self.deeper(|parser| {
-            if !parser.eat_symbol('[') {
-                return Ok(Expression::root(parser.argument()?, 2));
-            }
-            let index = parser.sum()?;
-            parser.expect(']')?;
-            Ok(root(parser.argument()?, index))
-        })
+        if !self.eat_symbol('[') {
+            return Ok(Expression::root(self.argument()?, 2));
+        }
+        let index = self.sum()?;
+        self.expect(']')?;
+        Ok(root(self.argument()?, index))
     }
 
     /// Parses an accent: a box shows its content; a bar is a conjugate of a number, or like a hat part of a name.
     fn accent(&mut self, name: &str) -> Result<Expression> {
-        self.advance();
-        let inner = self.deeper(Self::primary)?;
+        let inner = self.behind(Self::primary)?;
         let conjugate =
             matches!(name, "overline" | "bar") && !inner.has_variable() && inner.holds("i");
         Ok(match inner {
@@ -315,8 +293,7 @@ impl Parser {
         let mut factors = vec![self.signed_factor()?];
         loop {
             // `\cos 25^\circ \sqrt 2`
-            let is_angle =
-                factors.last().is_some_and(|last| last.arguments_of("degrees").is_some());
+            let is_angle = factors.last().is_some_and(|last| last.is_call("degrees"));
             let continues = match self.peek() {
                 _ if is_angle => false,
                 Some(Kind::Letter('d')) if self.in_integral => false,
@@ -384,8 +361,7 @@ fn diagonal(entries: &[Expression]) -> Expression {
 
 /// Returns the root of an integer index, or the power of a reciprocal.
 fn root(radicand: Expression, index: Expression) -> Expression {
-    let integer_index = index.literal().filter(Rational::is_int);
-    if let Some(index) = integer_index.and_then(|value| u32::try_from(value.numerator()).ok()) {
+    if let Some(index) = index.as_integer().and_then(|index| u32::try_from(index).ok()) {
         return Expression::root(radicand, index);
     }
     Expression::power(radicand, Expression::integer(1) / index)

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dashu::Rational;
 
 use crate::algebra::{Algebra, constant};
-use crate::expression::{Assignments, Expression};
+use crate::expression::Expression;
 
 /// Most terms before the dots.
 const MOST: usize = 32;
@@ -56,9 +56,9 @@ pub(crate) fn begins_with(series: &Expression, terms: &Expression) -> bool {
     else {
         return false;
     };
-    let low =
-        low.literal().filter(Rational::is_int).and_then(|low| i64::try_from(low.numerator()).ok());
-    let (Some(low), [before @ .., dots]) = (low, terms.as_slice()) else { return false };
+    let (Some(low), [before @ .., dots]) = (low.as_integer(), terms.as_slice()) else {
+        return false;
+    };
     end.is_symbol("\\infty")
         && dots.is_symbol("\\ldots")
         && (FEWEST..=MOST).contains(&before.len())
@@ -74,8 +74,7 @@ fn series(name: &str, index: &str, ends: (i64, Expression), term: Expression) ->
 /// Returns true if the pattern of an index has these terms from `start` on.
 fn follows((index, pattern): (&str, &Expression), terms: &[Expression], start: i64) -> bool {
     (start..).zip(terms).all(|(place, term)| {
-        let place = Expression::integer(place);
-        let here = pattern.with(&Assignments::from([(index, &place)]));
+        let here = pattern.with(index, &Expression::integer(place));
         let mut algebra = Algebra::new(FUEL);
         let mut same = || {
             let (here, term) = (algebra.normalise(&here)?, algebra.normalise(term)?);

@@ -30,8 +30,7 @@ impl Parser {
             } else if self.at_symbol('!') && !self.at_unequal(&base) {
                 self.advance();
                 // `n!!` and `n!!=6`, written without a space.
-                let double = self.at_symbol('!') && !self.spaced(0);
-                self.position += usize::from(double);
+                let double = self.eat_if(self.at_symbol('!') && !self.spaced(0));
                 let name = if double { "double factorial" } else { "factorial" };
                 base = Expression::function(name, [base]);
             } else if self.eat_command("degree") {
@@ -58,8 +57,7 @@ impl Parser {
     /// Skips `^` or `**`.
     fn eat_power_sign(&mut self) -> bool {
         let stars = self.at_symbol('*') && self.symbol_at(1, '*');
-        self.position += usize::from(stars);
-        stars && self.eat_symbol('*') || self.eat_symbol('^')
+        self.eat_if(stars) && self.eat_symbol('*') || self.eat_symbol('^')
     }
 
     /// Parses `\circ` or `{\circ}` after `^`; after a number also the letter `o`.
@@ -117,9 +115,7 @@ impl Parser {
         let base = self.primary()?;
         // Right-associative where braces are missing: 2^3^2 = 2^9.
         let exponent = if self.at_symbol('^') && !self.command_at(1, "circ") {
-            self.advance();
-            let above = self.deeper(Self::exponent)?;
-            Expression::power(base, above)
+            Expression::power(base, self.behind(Self::exponent)?)
         } else {
             base
         };
@@ -193,8 +189,7 @@ impl Parser {
 
     /// Parses `(1, 2)` in a sum or product as a column.
     fn vector(&mut self) -> Result<Expression> {
-        self.advance();
-        let entries = self.deeper(Self::sums)?;
+        let entries = self.behind(Self::sums)?;
         if !self.eat_symbol(')') {
             self.expect_command("rangle")?;
         }
@@ -203,16 +198,14 @@ impl Parser {
 
     pub(super) fn enclosed(&mut self, open: char, close: char) -> Result<Expression> {
         self.expect(open)?;
-        let in_bars = std::mem::replace(&mut self.around.bars, false);
-        let inner = self.sum()?;
-        self.around.bars = in_bars;
+        let inner = self.with_bars(false, Self::sum)?;
         self.expect(close)?;
         Ok(inner)
     }
 
     pub(super) fn bars(&mut self, close: impl Fn(&mut Self) -> bool) -> Result<Expression> {
         self.advance();
-        let inner = self.until_bar(Self::sum)?;
+        let inner = self.with_bars(true, Self::sum)?;
         if close(self) {
             Ok(Expression::function("abs", [inner]))
         } else {

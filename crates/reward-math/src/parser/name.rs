@@ -38,8 +38,7 @@ impl Parser {
         let plain = name.trim_end_matches('\'');
         let letter = plain.split('_').next().unwrap_or_default();
         // `f{\left(x\right)}`
-        let braced = self.at_braced_argument();
-        self.position += usize::from(braced);
+        let braced = self.eat_if(self.at_braced_argument());
         let applies = braced
             || order.is_some()
             || matches!(letter, "f" | "g" | "h" | "F" | "G" | "P" | "O" | "\\Theta" | "\\Omega")
@@ -56,8 +55,7 @@ impl Parser {
                     .is_some_and(|kind| kind.is_any("=", "approx")))
             || self.at_usual_argument(plain);
         if applies && self.at_symbol('(') && !self.spaced(0) {
-            return self.deeper(|parser| {
-                parser.advance();
+            return self.behind(|parser| {
                 let arguments = parser.sums()?;
                 parser.expect(')')?;
                 if braced {
@@ -115,11 +113,10 @@ impl Parser {
     fn at_usual_argument(&self, name: &str) -> bool {
         let letter = name.split('_').next().unwrap_or_default();
         let small = letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_lowercase());
-        let argument = match self.peek_at(1) {
-            Some(Kind::Letter(argument @ ('t' | 'x' | 'n'))) => *argument,
-            _ => return false,
+        let Some(Kind::Letter(argument @ ('t' | 'x' | 'n'))) = self.peek_at(1) else {
+            return false;
         };
-        (small || letter.starts_with('\\')) && !letter.starts_with(argument) && self.at_argument()
+        (small || letter.starts_with('\\')) && !letter.starts_with(*argument) && self.at_argument()
     }
 
     /// Skips the order of a derivative before its argument, `^{(3)}`, and returns it: as primes up to three.
@@ -195,8 +192,7 @@ impl Parser {
 
     /// Parses `_{10}C_3` and `^{10}P_3`.
     pub(super) fn combinations_before(&mut self) -> Result<Expression> {
-        self.advance();
-        self.deeper(|parser| {
+        self.behind(|parser| {
             let n = parser.argument()?;
             let name = match parser.peek() {
                 Some(Kind::Letter(c @ ('C' | 'P' | 'A'))) => c.to_string(),

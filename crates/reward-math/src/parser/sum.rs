@@ -14,11 +14,8 @@ impl Parser {
     pub(crate) fn sum(&mut self) -> Result<Expression> {
         self.deeper(|parser| {
             let mut terms = Vec::new();
-            loop {
-                let sign = parser.signs(terms.is_empty());
-                let Some(sign) = sign else { break };
-                let term = parser.term()?;
-                terms.push(sign.apply(term));
+            while let Some(sign) = parser.signs(terms.is_empty()) {
+                terms.push(sign.apply(parser.term()?));
             }
             let sum = dots::written_out("sum", &terms).unwrap_or_else(|| Expression::sum(terms));
             // TeX's own fractions: the part of the group before the command is the numerator.
@@ -26,14 +23,12 @@ impl Parser {
                 return Ok(sum / parser.sum()?);
             }
             if parser.eat_command("choose") {
-                let k = parser.sum()?;
-                return Ok(Expression::function("binomial", [sum, k]));
+                return Ok(Expression::function("binomial", [sum, parser.sum()?]));
             }
             // `10 \bmod 3` and `-1 \mod 2`: the operation of lowest precedence.
             if parser.eat_command("bmod") || !parser.around.congruence && parser.eat_command("mod")
             {
-                let modulus = parser.sum()?;
-                return Ok(Expression::function("mod", [sum, modulus]));
+                return Ok(Expression::function("mod", [sum, parser.sum()?]));
             }
             Ok(sum)
         })
@@ -100,10 +95,7 @@ impl Parser {
             }
         }
         let above = dots::written_out("prod", &above).unwrap_or_else(|| Expression::product(above));
-        if below.is_empty() {
-            return Ok(above);
-        }
-        Ok(above / Expression::product(below))
+        Ok(if below.is_empty() { above } else { above / Expression::product(below) })
     }
 
     /// Returns true before square brackets or braces that group a calculation: not a pair, nor a number alone.
@@ -172,9 +164,7 @@ impl Parser {
             // Two literals side by side are no product, `2^6 3^5` is.
             Some(Kind::Number { .. }) => !matches!(last, Some(Expression::Number(_)) | None),
             // 20 °C
-            Some(Kind::Letter('C' | 'F'))
-                if last.is_some_and(|last| last.arguments_of("degrees").is_some()) =>
-            {
+            Some(Kind::Letter('C' | 'F')) if last.is_some_and(|last| last.is_call("degrees")) => {
                 false
             }
             // `17 (mod 20)`

@@ -115,10 +115,8 @@ pub(crate) fn spread(list: &Node) -> Option<Node> {
     if !items.iter().any(|item| shared(item).is_some()) {
         return None;
     }
-    let single = |item: &Node| match shared(item) {
-        Some(list) => list.items().to_vec(),
-        None => vec![item.clone()],
-    };
+    let single =
+        |item: &Node| shared(item).map_or_else(|| vec![item.clone()], |list| list.items().to_vec());
     let items = items.iter().flat_map(single).collect();
     Some(Node::List { open: ' ', close: *close, items })
 }

@@ -3,16 +3,15 @@
 use dashu::Rational;
 use dashu::base::Signed;
 
-use crate::algebra::{Algebra, Fraction, Polynomial};
+use crate::algebra::{Algebra, Fraction, Polynomial, Result};
 use crate::answer::Relation;
-use crate::verdict::ParseError;
 
 /// Returns true if `p REL 0` and `q REL' 0` are rational multiples of each other (positive, or reversing the relation).
 pub(crate) fn proportional(
     algebra: &mut Algebra,
     (p, p_relation): (&Fraction, Relation),
     (q, q_relation): (&Fraction, Relation),
-) -> Result<bool, ParseError> {
+) -> Result<bool> {
     let equation =
         p_relation == q_relation && matches!(p_relation, Relation::Equal | Relation::NotEqual);
     let polynomial = |value: &Fraction| value.as_polynomial().is_some();
@@ -40,10 +39,7 @@ pub(crate) fn proportional(
 }
 
 /// Returns the polynomial times the lowest powers of its atoms, so that no exponent is negative.
-pub(crate) fn cleared(
-    algebra: &mut Algebra,
-    polynomial: &Polynomial,
-) -> Result<Polynomial, ParseError> {
+pub(crate) fn cleared(algebra: &mut Algebra, polynomial: &Polynomial) -> Result<Polynomial> {
     let mut lowest = std::collections::BTreeMap::new();
     for (monomial, _) in polynomial.terms() {
         for (id, exponent) in monomial {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use dashu::{Integer, Rational};
 
-use crate::table::{lists, paired, pattern, phrases};
+use crate::table::{lists, paired, pattern, phrases, single};
 
 /// Numbers by their names in German, Spanish, French, Italian and Russian; the first of equal names counts.
 static FOREIGN: LazyLock<HashMap<&str, usize>> = LazyLock::new(|| {
@@ -31,8 +31,8 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
     // 三角形 and 二次函数 count nothing.
     let figures = pattern!("[一二三四五六七八九十]+(?:角|边形|棱|次|元|项式|面体|象限)");
     let plain = figures.replace_all(words, "");
-    let mut signs = signs.find_iter(&plain).map(|sign| sign.as_str()).filter(|sign| *sign != "一");
-    if let (Some(only), None) = (signs.next(), signs.next()) {
+    let signs = signs.find_iter(&plain).map(|sign| sign.as_str()).filter(|sign| *sign != "一");
+    if let Some(only) = single(signs) {
         return english_or_chinese(only).filter(|_| !words.contains(|c: char| c.is_ascii_digit()));
     }
     let spaced = words.replace('-', " ");
@@ -139,12 +139,9 @@ fn chinese(word: &str) -> Option<u64> {
             '十' => 10,
             '百' => 100,
             '千' => 1000,
-            '两' => {
-                digit = Some(2);
-                continue;
-            }
             c => {
-                digit = Some(DIGITS.chars().position(|known| known == c)? as u64);
+                let two = (c == '两').then_some(2);
+                digit = Some(two.or_else(|| DIGITS.chars().position(|known| known == c))? as u64);
                 continue;
             }
         };

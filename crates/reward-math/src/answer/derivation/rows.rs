@@ -149,6 +149,8 @@ fn merged(rows: &[String]) -> Vec<String> {
         r"^[^:]*(?:\\text\{[^{}:]*\}|[<>=]|\\(?:in|[lg]eq?)[^a-z])[^:]*:([^0-9].*)$|^\\text\{[^{}:]*:\s*\}(.+)$"
     );
     let goes_on = pattern!(r"^(?:[<>≤≥]|\\(?:leq?|geq?|neq?|lt|gt|equiv|in)(?:[^A-Za-z]|$))");
+    // `\text{Since } a < 0: a = -3`: what stands behind the reason is said.
+    let reason = pattern!(r"^\\text\{\s*(?i:since|because|as)\b");
     let mut merged: Vec<String> = Vec::new();
     for row in rows {
         let row = row.replace("\\left(", "(").replace("\\right)", ")");
@@ -161,17 +163,12 @@ fn merged(rows: &[String]) -> Vec<String> {
                 before.push(' ');
                 before.push_str(row);
             }
-            _ if row.is_empty() || is_remark(bare) && !(behind.is_some() && gives_reason(bare)) => {
-            }
+            _ if row.is_empty()
+                || is_remark(bare) && !(behind.is_some() && reason.is_match(bare)) => {}
             _ => merged.push(row.to_owned()),
         }
     }
     merged
-}
-
-/// Returns true for `\text{Since } a < 0: a = -3`: what stands behind the reason is said.
-fn gives_reason(row: &str) -> bool {
-    pattern!(r"^\\text\{\s*(?i:since|because|as)\b").is_match(row)
 }
 
 fn without_end(row: &str) -> &str {
