@@ -23,16 +23,40 @@ use super::bootstrap::Estimate;
 use super::measures::SetResult;
 use super::response::Response;
 
+/// Version of the files.
 const FORMAT: u32 = 1;
 
 /// Why a folder of results cannot be used.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum FolderError {
-    /// The folder or a file in it is not what was expected.
+    /// The folder holds an evaluation with other settings.
+    #[error(
+        "{}: holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}",
+        path.display()
+    )]
+    OtherSettings {
+        /// The folder.
+        path: PathBuf,
+        /// The first field that differs.
+        difference: String,
+    },
+    /// Another process writes to the folder.
+    #[error("{}: another process evaluates into it, expected one at a time", path.display())]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds no finished evaluation.
+    #[error("{}: holds no finished evaluation, expected results.json", path.display())]
+    Unfinished {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// A file is malformed.
     #[error("{}: {problem}", path.display())]
-    Content {
-        /// The folder or file.
+    Malformed {
+        /// The file.
         path: PathBuf,
         /// Description of the fault and of what was expected.
         problem: String,
@@ -43,12 +67,13 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    fn content(path: &Path, problem: impl Into<String>) -> Self {
-        Self::Content { path: path.to_path_buf(), problem: problem.into() }
+    fn malformed(path: &Path, problem: String) -> Self {
+        Self::Malformed { path: path.to_path_buf(), problem }
     }
 
+    /// The folder holds no finished evaluation.
     pub(crate) fn unfinished(root: &Path) -> Self {
-        Self::content(root, "holds no finished evaluation, expected results.json")
+        Self::Unfinished { path: root.to_path_buf() }
     }
 }
 
@@ -96,19 +121,17 @@ impl ResultsFolder {
         let samples = root.join("samples");
         fs::create_dir_all(&samples).map_err(FileError::of(&samples, "create the folder"))?;
         let lock = FolderLock::take(root).map_err(FileError::of(root, "lock"))?;
-        let in_use = "another process evaluates into it, expected one at a time";
-        let lock = lock.ok_or_else(|| FolderError::content(root, in_use))?;
+        let lock = lock.ok_or_else(|| FolderError::InUse { path: root.to_path_buf() })?;
         let folder = Self { root: root.to_path_buf(), _lock: Some(lock) };
         let path = root.join("settings.json");
         if path.exists() {
             let earlier: Value = read_json(&path)?;
-            let Some(difference) = first_difference("", &earlier, settings) else {
-                return Ok(folder);
+            return match first_difference("", &earlier, settings) {
+                None => Ok(folder),
+                Some(difference) => {
+                    Err(FolderError::OtherSettings { path: root.to_path_buf(), difference })
+                }
             };
-            let problem = format!(
-                "holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}"
-            );
-            return Err(FolderError::content(root, problem));
         }
         write_atomically(&path, &pretty(settings))?;
         Ok(folder)
@@ -156,7 +179,7 @@ impl ResultsFolder {
         let results: Results = read_json(&path)?;
         if results.format != FORMAT {
             let problem = format!("format is {}, expected {FORMAT}", results.format);
-            return Err(FolderError::content(&path, problem));
+            return Err(FolderError::malformed(&path, problem));
         }
         Ok(Some(results))
     }
@@ -179,8 +202,7 @@ impl ResultsFolder {
         let (mut responses, ends) = read_lines(&path, samples)?;
         let answered = responses.len() / samples;
         let kept = if answered >= problems { problems } else { answered / group * group } * samples;
-        let length = fs::metadata(&path).map_or(0, |metadata| metadata.len());
-        if kept < responses.len() || ends.last().is_some_and(|end| *end < length) {
+        if kept < responses.len() || ends.last().is_some_and(|end| *end < length(&path)) {
             responses.truncate(kept);
             let end = kept.checked_sub(1).map_or(0, |last| ends[last]);
             let cut = || File::options().write(true).open(&path)?.set_len(end);
@@ -243,8 +265,9 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
             return Ok((responses, ends));
         }
         let index = responses.len();
-        let malformed =
-            |problem: String| FolderError::content(path, format!("line {}: {problem}", index + 1));
+        let malformed = |problem: String| {
+            FolderError::malformed(path, format!("line {}: {problem}", index + 1))
+        };
         let response: Response = serde_json::from_slice(&line)
             .map_err(|error| malformed(plain_words(&error.to_string())))?;
         let expected = (index / samples, index % samples);
@@ -258,10 +281,14 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
     }
 }
 
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
+}
+
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
     let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
     serde_json::from_str(&text)
-        .map_err(|error| FolderError::content(path, plain_words(&error.to_string())))
+        .map_err(|error| FolderError::malformed(path, plain_words(&error.to_string())))
 }
 
 fn pretty(value: &impl Serialize) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Comparison with a study of other seeds: differences that the seeds do not explain.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use entropy_core::Interval;
 use serde::Deserialize;
@@ -24,12 +24,24 @@ struct RecordedFinding {
 
 /// Why a recorded study cannot be read.
 #[derive(Debug, Error)]
-#[error("{file}: {source}")]
-pub struct RecordedError {
-    /// Path of the file, after `cannot read ` where that failed.
-    file: String,
-    /// Error of the operating system, or a fault of the JSON with line and column.
-    source: Box<dyn std::error::Error + Send + Sync>,
+#[non_exhaustive]
+pub enum RecordedError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The file is not such a study.
+    #[error("{}: {source}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// Fault, with line and column.
+        source: serde_json::Error,
+    },
 }
 
 impl Recorded {
@@ -39,14 +51,10 @@ impl Recorded {
     ///
     /// [`RecordedError`], naming the file.
     pub fn read(path: &Path) -> Result<Self, RecordedError> {
-        let text = std::fs::read_to_string(path).map_err(|source| {
-            let file = format!("cannot read {}", path.display());
-            RecordedError { file, source: source.into() }
-        })?;
-        serde_json::from_str(&text).map_err(|source| RecordedError {
-            file: path.display().to_string(),
-            source: source.into(),
-        })
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| RecordedError::Read { path: path.to_owned(), source })?;
+        serde_json::from_str(&text)
+            .map_err(|source| RecordedError::Json { path: path.to_owned(), source })
     }
 }
 
@@ -97,10 +105,11 @@ impl Agreement {
 
     /// A paragraph, and tables of what differs.
     pub fn markdown(&self) -> String {
-        let (compared, different) = (self.compared, self.different.len());
         let mut text = format!(
-            "The same study with other seeds: of {compared} quantities, {different} differ. The 0.95 interval of their difference \
-             leaves out 0, as it does for one in twenty equal ones. "
+            "The same study with other seeds: of {} quantities, {} differ. The 0.95 interval of their difference leaves out 0, as it \
+             does for one in twenty equal ones. ",
+            self.compared,
+            self.different.len()
         );
         if self.verdicts.is_empty() {
             text += "The verdicts are the same.\n";

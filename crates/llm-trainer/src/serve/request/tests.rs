@@ -70,7 +70,7 @@ fn an_answer_is_continued_as_it_was_drawn() {
     let token_ids = [reader.encode("", drawn).unwrap(), vec![10]].concat();
     let log_prob = vec![-1.0; token_ids.len()];
     let finish = Some(decoder::generation::Finish::Stop);
-    let choice = Choice { token_ids, log_prob, finish, text, calls, ..Choice::default() };
+    let choice = Choice { text, token_ids, log_prob, finish, calls, ..Choice::default() };
     recording.record(&prompt, &choice, &reader.tokenizer).unwrap();
     let recorded = recording.sequences[0].token_ids.clone();
     let call =
