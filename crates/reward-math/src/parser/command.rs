@@ -16,7 +16,6 @@ use crate::token::Kind;
 const LARGEST_HALF: i32 = 64;
 
 impl Parser {
-    #[expect(clippy::too_many_lines, reason = "one arm a kind of expression")]
     pub(super) fn command(&mut self, name: &str) -> Result<Expression> {
         if is_fraction(name) {
             return self.behind(Self::fraction);
