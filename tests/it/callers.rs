@@ -103,7 +103,11 @@ impl Names {
                     depth = depth.saturating_sub(1);
                     around = around.filter(|&(outside, _)| outside < depth);
                 }
-                "impl" | "trait" if ["", "{", "}", ";", "]", "unsafe"].contains(&behind) => {
+                // `$(impl …)*` repeats one in a macro.
+                "impl" | "trait"
+                    if ["", "{", "}", ";", "]", "unsafe"].contains(&behind)
+                        || (before(index, 2), behind) == ("$", "(") =>
+                {
                     let mut header = code[index..].iter().take_while(|token| *token != "{");
                     around = Some((depth, header.any(|token| token == "for")));
                 }

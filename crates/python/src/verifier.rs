@@ -203,7 +203,7 @@ pub(crate) fn grade<'py>(
     Ok(PyArray1::from_vec(py, rewards?))
 }
 
-/// What `take` makes of the verdict on every row of columns of one length, in order.
+/// Maps the verdict on every row of columns of one length by `take`, in order.
 fn map_rows<T: Send>(
     responses: &[PyBackedStr],
     ground_truths: &[PyBackedStr],

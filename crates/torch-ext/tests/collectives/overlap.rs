@@ -10,12 +10,12 @@ const F64: (Kind, Device) = (Kind::Double, Device::Cpu);
 pub(crate) fn scenario(group: &ProcessGroup) {
     let (rank, size) = (group.rank() as f64, group.world_size() as f64);
     let elements = 100_000;
-    let whole = elements * group.world_size() as i64;
+    let all = elements * group.world_size() as i64;
     let sums: Vec<Tensor> = (0..8).map(|_| Tensor::zeros([elements], F64)).collect();
     let works: Vec<_> = (0..)
         .zip(&sums)
         .map(|(index, sum)| {
-            let input = Tensor::full([whole], rank + f64::from(index), F64);
+            let input = Tensor::full([all], rank + f64::from(index), F64);
             group.reduce_scatter_async(&input, sum).unwrap()
         })
         .collect();
@@ -45,10 +45,10 @@ fn dropped(group: &ProcessGroup) {
     for _ in 0..20 {
         let options = (Kind::BFloat16, Device::Cpu);
         let part = Tensor::ones([50_000], options);
-        let whole = Tensor::ones([50_000 * group.world_size() as i64], options);
-        drop(group.all_gather_async(&part, &whole).unwrap());
-        drop(group.reduce_scatter_async(&whole, &part).unwrap());
-        drop((part, whole));
+        let input = Tensor::ones([50_000 * group.world_size() as i64], options);
+        drop(group.all_gather_async(&part, &input).unwrap());
+        drop(group.reduce_scatter_async(&input, &part).unwrap());
+        drop((part, input));
     }
     let sum = Tensor::ones([3], F64);
     group.all_reduce(&sum, ReduceOp::Sum).unwrap();
