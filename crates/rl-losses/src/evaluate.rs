@@ -5,8 +5,11 @@ use std::{iter::zip, ops::Range};
 use pulp::NullaryFnOnce;
 
 use crate::{
-    Evaluation, LossOutput, LossSums, PlanPart, PolicyLoss, PolicyMethod, Real, Shared, Sources,
-    Spread, StepPlan, Token, TokenBatch, TokenLoss, Visitor, fast::threads::runs,
+    Evaluation, LossOutput, LossSums, PlanPart, PolicyLoss, Real, Shared, Sources, StepPlan, Token,
+    TokenBatch, TokenLoss,
+    fast::{spread::Spread, threads::runs},
+    method::PolicyMethod,
+    term::Visitor,
 };
 
 /// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.

@@ -97,15 +97,6 @@ pub use semantics::{Centering, Scope, Semantics};
 pub use surrogate::ClipRange;
 pub use term::{Scored, Shared, Sources, Term, Token, TokenLoss};
 
-// Words that every loss is written in.
-pub(crate) use {
-    fast::spread::Spread,
-    method::PolicyMethod,
-    parameter::{Settings, settings},
-    surrogate::{Dropping, Surrogate, limited, limited_log_ratio},
-    term::Visitor,
-};
-
 #[cfg(test)]
 extern crate self as rl_losses;
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 use entropy_core::TokenCentre;
 
-use crate::{Centering, Column, ExactSum, PlanSummary, Real, Scope, Semantics, Surrogate};
+use crate::{
+    Centering, Column, ExactSum, PlanSummary, Real, Scope, Semantics, surrogate::Surrogate,
+};
 
 /// A share of the tokens: those that come first in an order.
 #[derive(Debug, Clone, Copy, PartialEq)]

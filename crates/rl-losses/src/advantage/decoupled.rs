@@ -1,10 +1,11 @@
 //! GDPO: each component of a reward normalised by itself.
 
-use super::columns::{Advantages, check_length, check_samples};
-use crate::{
-    GroupNormalisation, RolloutColumns, Settings, broadcast_to_tokens, group_relative_advantages,
-    settings, whitened,
+use super::{
+    GroupNormalisation, RolloutColumns, broadcast_to_tokens,
+    columns::{Advantages, check_length, check_samples},
+    group_relative_advantages, whitened,
 };
+use crate::parameter::{Settings, settings};
 
 settings! {
     /// Weights of a reward's components.

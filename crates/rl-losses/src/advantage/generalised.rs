@@ -2,7 +2,10 @@
 
 use super::columns::{Advantages, check_ends, check_tokens};
 use crate::{
-    AdvantageError, RolloutColumns, Settings, column::sequence_ranges, settings, whitened,
+    AdvantageError, RolloutColumns,
+    column::sequence_ranges,
+    parameter::{Settings, settings},
+    whitened,
 };
 
 settings! {

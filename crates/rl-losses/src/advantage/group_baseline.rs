@@ -1,10 +1,14 @@
 //! Other baselines within a group: OPO, GPG, quantile.
 
 use super::{
+    RolloutColumns,
     columns::{Advantages, check_groups, check_samples},
     group_relative::{DEVIATION_FLOOR, mean, per_group, unbiased_deviation},
 };
-use crate::{RolloutColumns, Settings, groups::groups, settings};
+use crate::{
+    groups::groups,
+    parameter::{Settings, settings},
+};
 
 /// OPO, `[samples]`: `R - Σ L R / Σ L` over the group, the baseline of least variance where a long
 /// response has a proportionally larger gradient.

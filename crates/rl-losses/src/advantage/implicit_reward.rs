@@ -5,12 +5,15 @@ use std::{iter::zip, ops::Range};
 use serde::{Deserialize, Serialize};
 
 use super::{
+    RolloutColumns, broadcast_to_tokens,
     columns::{Advantages, check_groups, check_samples, check_tokens},
     group_relative::rloo,
     returns::discounted_returns,
+    whitened,
 };
 use crate::{
-    RolloutColumns, Settings, broadcast_to_tokens, column::sequence_ranges, settings, whitened,
+    column::sequence_ranges,
+    parameter::{Settings, settings},
 };
 
 /// Baseline subtracted from a token's process reward.

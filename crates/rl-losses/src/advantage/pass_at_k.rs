@@ -1,10 +1,13 @@
 //! Advantages for groups of attempts of which one has to be right.
 
 use super::{
-    columns::{Advantages, check_groups},
+    columns::{AdvantageError, Advantages, check_groups},
     group_relative::{DEVIATION_FLOOR, unbiased_deviation},
 };
-use crate::{AdvantageError, Settings, groups::groups, parameter::check, settings};
+use crate::{
+    groups::groups,
+    parameter::{Settings, check, settings},
+};
 
 /// The best of each group over the second best, everyone else 0, `[samples]`.
 ///

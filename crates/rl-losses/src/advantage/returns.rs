@@ -4,8 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use super::columns::{Advantages, check_ends, check_samples, check_tokens};
 use crate::{
-    GroupNormalisation, RolloutColumns, broadcast_to_tokens, column::sequence_ranges,
-    group_relative_advantages, parameter::check_unit, settings, whitened,
+    GroupNormalisation, RolloutColumns, broadcast_to_tokens,
+    column::sequence_ranges,
+    group_relative_advantages,
+    parameter::{check_unit, settings},
+    whitened,
 };
 
 /// Return of each token, `[tokens]`: `G_t = r_t + γ G_{t+1}`, with `G` after the last token the

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ControlError, ParameterError, Settings, parameter::check_at_most, settings};
+use super::ControlError;
+use crate::parameter::{ParameterError, Settings, check_at_most, settings};
 
 settings! {
     /// Settings of the adaptive entropy coefficient.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ControlError, ParameterError, Settings, parameter::check_not_negative, settings};
+use crate::{
+    control::ControlError,
+    parameter::{ParameterError, Settings, check_not_negative, settings},
+};
 
 /// The most one update changes the coefficient, relative to `samples / horizon`.
 const ERROR_LIMIT: f64 = 0.2;

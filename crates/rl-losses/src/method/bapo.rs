@@ -1,9 +1,12 @@
 //! BAPO: bounds of the clip that move until positive tokens weigh as much as negative ones.
 
 use crate::{
-    DualClip, ExactSum, ParameterError, PlanSummary, PolicyMethod, Real, Scored, Spread, Token,
-    TokenBatch, TokenLoss, Visitor, limited, limited_log_ratio, parameter::check, settings,
-    surrogate::clipped_at,
+    DualClip, ExactSum, ParameterError, PlanSummary, Real, Scored, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::policy_method::PolicyMethod,
+    parameter::{check, settings},
+    surrogate::{clipped_at, limited, limited_log_ratio},
+    term::Visitor,
 };
 
 /// Most steps that a bound may take: a plan sums over the tokens once for each.

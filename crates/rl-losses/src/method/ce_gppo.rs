@@ -1,6 +1,10 @@
 //! CE-GPPO: clipped tokens keep a bounded gradient.
 
-use crate::{Real, Scored, Surrogate, Term, Token, TokenLoss, limited_log_ratio, settings};
+use crate::{
+    Real, Scored, Term, Token, TokenLoss,
+    parameter::settings,
+    surrogate::{Surrogate, limited_log_ratio},
+};
 
 settings! {
     /// The clipped surrogate whose clipped tokens keep the gradient of `-β · bound · r/sg(r) · A`: the

@@ -1,6 +1,10 @@
 //! CISPO: clip the weight, keep every token's gradient.
 
-use crate::{Real, Scored, Term, Token, TokenLoss, limited, limited_log_ratio, settings};
+use crate::{
+    Real, Scored, Term, Token, TokenLoss,
+    parameter::settings,
+    surrogate::{limited, limited_log_ratio},
+};
 
 settings! {
     /// `-w A log π_θ` with the ratio, clipped and not differentiated, as its weight:

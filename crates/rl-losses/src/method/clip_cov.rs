@@ -1,11 +1,12 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
 use crate::{
-    Centering, ClipRange, CovarianceBand, Dropping, ParameterError, PolicyMethod, Scope, Semantics,
-    Surrogate, Visitor,
-    parameter::check_fraction,
+    method::{covariance_control::CovarianceBand, policy_method::PolicyMethod},
+    parameter::{ParameterError, check_fraction, settings},
     selection::{Order, Selection},
-    settings,
+    semantics::{Centering, Scope, Semantics},
+    surrogate::{ClipRange, Dropping, Surrogate},
+    term::Visitor,
 };
 
 settings! {

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PolicyMethod, PpoClip, Scope,
-    Semantics, Surrogate, Treatment, Visitor,
-    method::{kl_cov::Plain, treatment::Treated},
-    parameter::{check_below, check_finite},
+    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PpoClip, Scope, Semantics,
+    Treatment,
+    method::{kl_cov::Plain, policy_method::PolicyMethod, treatment::Treated},
+    parameter::{check_below, check_finite, settings},
     selection::{Order, Selection},
-    settings,
+    surrogate::Surrogate,
+    term::Visitor,
 };
 
 /// Rule that selects tokens of high covariance.

@@ -1,8 +1,12 @@
 //! CW-GRPO: tokens of extreme covariance weigh less, by a Gaussian of their covariance.
 
 use crate::{
-    ExactSum, PlanSummary, PolicyMethod, Real, Scored, Shared, Sources, Surrogate, Token,
-    TokenBatch, TokenLoss, Visitor, fast::exact_sum::sums_of, limited_log_ratio, settings,
+    ExactSum, PlanSummary, Real, Scored, Shared, Sources, Token, TokenBatch, TokenLoss,
+    fast::exact_sum::sums_of,
+    method::policy_method::PolicyMethod,
+    parameter::settings,
+    surrogate::{Surrogate, limited_log_ratio},
+    term::Visitor,
 };
 
 /// Magnitude beyond any log-probability or advantage, so that its moments are finite whatever the columns hold.

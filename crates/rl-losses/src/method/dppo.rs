@@ -1,6 +1,10 @@
 //! DPPO: a trust region in probability, not in the ratio.
 
-use crate::{Real, Scored, Term, Token, TokenLoss, limited, limited_log_ratio, settings};
+use crate::{
+    Real, Scored, Term, Token, TokenLoss,
+    parameter::settings,
+    surrogate::{limited, limited_log_ratio},
+};
 
 /// Keeps probabilities away from 1 where a logarithm is taken of the rest.
 const REST: f64 = 1e-8;

@@ -1,7 +1,9 @@
 //! DCPO: clip bounds that depend on how likely the token was.
 
 use crate::{
-    Real, Scored, Token, TokenLoss, limited, limited_log_ratio, settings, surrogate::clipped_at,
+    Real, Scored, Token, TokenLoss,
+    parameter::settings,
+    surrogate::{clipped_at, limited, limited_log_ratio},
 };
 
 settings! {

@@ -3,8 +3,12 @@
 use std::iter::zip;
 
 use crate::{
-    Column, Dropping, ExactSum, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
-    fast::exact_sum::sums_of, settings,
+    Column, ExactSum, PlanSummary, Real, TokenBatch,
+    fast::exact_sum::sums_of,
+    method::policy_method::PolicyMethod,
+    parameter::settings,
+    surrogate::{Dropping, Surrogate},
+    term::Visitor,
 };
 
 /// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.

@@ -1,8 +1,11 @@
 //! ERC: drop tokens whose entropy changed too much.
 
 use crate::{
-    Column, Dropping, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
-    parameter::check_below, settings,
+    Column, PlanSummary, Real, TokenBatch,
+    method::policy_method::PolicyMethod,
+    parameter::{check_below, settings},
+    surrogate::{Dropping, Surrogate},
+    term::Visitor,
 };
 
 settings! {

@@ -1,8 +1,11 @@
 //! GMPO: the geometric mean of the ratios of a sequence.
 
 use crate::{
-    PlanSummary, PolicyMethod, Real, Scored, Spread, Term, Token, TokenBatch, TokenLoss, Visitor,
-    method::per_sequence::per_sequence, settings,
+    PlanSummary, Real, Scored, Term, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
+    parameter::settings,
+    term::Visitor,
 };
 
 settings! {

@@ -1,8 +1,12 @@
 //! GSPO: the clipped surrogate of the sequence's ratio.
 
 use crate::{
-    ClipRange, PlanSummary, PolicyMethod, Real, Scored, Spread, Surrogate, Term, Token, TokenBatch,
-    TokenLoss, Visitor, method::per_sequence::per_sequence, settings,
+    ClipRange, PlanSummary, Real, Scored, Term, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
+    parameter::settings,
+    surrogate::Surrogate,
+    term::Visitor,
 };
 
 /// Log of the token's ratio beyond which it is held, in nats (verl).

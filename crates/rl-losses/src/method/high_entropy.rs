@@ -1,10 +1,12 @@
 //! The 80/20 rule: learn from the tokens of highest entropy only.
 
 use crate::{
-    PolicyMethod, Real, Scope, Scored, Semantics, Surrogate, Token, TokenLoss, Visitor,
-    limited_log_ratio,
+    Real, Scope, Scored, Semantics, Token, TokenLoss,
+    method::policy_method::PolicyMethod,
+    parameter::settings,
     selection::{Order, Selection},
-    settings,
+    surrogate::{Surrogate, limited_log_ratio},
+    term::Visitor,
 };
 
 settings! {

@@ -1,11 +1,12 @@
 //! KL-Cov: penalise the move of the tokens of highest covariance.
 
 use crate::{
-    Anchor, Centering, KlEstimator, ParameterError, Penalty, PolicyMethod, Real, Scope, Scored,
-    Semantics, Settings, Term, Token, TokenLoss, Treatment, Visitor,
-    method::treatment::Treated,
+    Anchor, Centering, KlEstimator, ParameterError, Penalty, Real, Scope, Scored, Semantics, Term,
+    Token, TokenLoss, Treatment,
+    method::{policy_method::PolicyMethod, treatment::Treated},
+    parameter::{Settings, settings},
     selection::{Order, Selection},
-    settings,
+    term::Visitor,
 };
 
 settings! {

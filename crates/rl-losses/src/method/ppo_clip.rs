@@ -5,8 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
-    ClipRange, ParameterError, PolicyMethod, Semantics, Surrogate, Visitor, parameter::check,
-    settings, surrogate::LOG_RATIO_LIMIT,
+    method::policy_method::PolicyMethod,
+    parameter::{ParameterError, check, settings},
+    semantics::Semantics,
+    surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
+    term::Visitor,
 };
 
 /// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.

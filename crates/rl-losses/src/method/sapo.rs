@@ -1,6 +1,8 @@
 //! SAPO: a smooth gate in place of the clip.
 
-use crate::{Real, Scored, Term, Token, TokenLoss, limited_log_ratio, settings};
+use crate::{
+    Real, Scored, Term, Token, TokenLoss, parameter::settings, surrogate::limited_log_ratio,
+};
 
 settings! {
     /// `-g(r) A` with the gate `g(r) = 4/τ · σ(τ (r - 1))`, its own temperature for each sign of the

@@ -1,8 +1,12 @@
 //! Off-policy sequence masking: stale negative samples are left out.
 
 use crate::{
-    Column, Dropping, PlanSummary, PolicyMethod, Real, Surrogate, TokenBatch, Visitor,
-    column::sequence_ranges, settings,
+    Column, PlanSummary, Real, TokenBatch,
+    column::sequence_ranges,
+    method::policy_method::PolicyMethod,
+    parameter::settings,
+    surrogate::{Dropping, Surrogate},
+    term::Visitor,
 };
 
 settings! {

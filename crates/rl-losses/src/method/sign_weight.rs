@@ -1,6 +1,10 @@
 //! Positive and negative samples, weighed apart.
 
-use crate::{Real, Scored, Surrogate, Token, TokenLoss, limited_log_ratio, settings};
+use crate::{
+    Real, Scored, Token, TokenLoss,
+    parameter::settings,
+    surrogate::{Surrogate, limited_log_ratio},
+};
 
 settings! {
     /// The clipped surrogate times a factor by the sign of the advantage: negative samples alone (NSR)

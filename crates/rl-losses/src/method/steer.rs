@@ -3,8 +3,12 @@
 use std::iter::zip;
 
 use crate::{
-    Column, PlanSummary, PolicyMethod, Real, Scored, Sources, Spread, Surrogate, Token, TokenBatch,
-    TokenLoss, Visitor, limited, limited_log_ratio, settings,
+    Column, PlanSummary, Real, Scored, Sources, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::policy_method::PolicyMethod,
+    parameter::settings,
+    surrogate::{Surrogate, limited, limited_log_ratio},
+    term::Visitor,
 };
 
 /// Smallest scale of the change of entropy, in nats·reward: below it no token is held back.

@@ -1,8 +1,12 @@
 //! TOPR: positive samples as they are, negative ones by a ratio of at most 1.
 
 use crate::{
-    CorrectionLevel, PlanSummary, PolicyMethod, Real, Scored, Spread, Term, Token, TokenBatch,
-    TokenLoss, Visitor, limited, limited_log_ratio, method::per_sequence::per_sequence, settings,
+    CorrectionLevel, PlanSummary, Real, Scored, Term, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
+    parameter::settings,
+    surrogate::{limited, limited_log_ratio},
+    term::Visitor,
 };
 
 settings! {

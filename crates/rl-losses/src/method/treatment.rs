@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Column, KlEstimator, Real, Scored, Sources, Term, Token, TokenLoss, settings};
+use crate::{
+    Column, KlEstimator, Real, Scored, Sources, Term, Token, TokenLoss, parameter::settings,
+};
 
 /// Policy whose log-probability a penalty pulls to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

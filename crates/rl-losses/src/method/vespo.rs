@@ -1,9 +1,12 @@
 //! VESPO: a smooth weight of the sequence's ratio.
 
 use crate::{
-    PlanSummary, PolicyMethod, Real, Scored, Spread, Term, Token, TokenBatch, TokenLoss, Visitor,
-    limited, limited_log_ratio, method::per_sequence::per_sequence, settings,
-    surrogate::LOG_RATIO_LIMIT,
+    PlanSummary, Real, Scored, Term, Token, TokenBatch, TokenLoss,
+    fast::spread::Spread,
+    method::{per_sequence::per_sequence, policy_method::PolicyMethod},
+    parameter::settings,
+    surrogate::{LOG_RATIO_LIMIT, limited, limited_log_ratio},
+    term::Visitor,
 };
 
 /// Smallest ratio of a sequence; a smaller one counts as this.

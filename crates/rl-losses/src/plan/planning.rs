@@ -3,13 +3,14 @@
 use rand::Rng;
 
 use crate::{
-    Aggregation, Candidates, ParameterError, PlanError, PlanSummary, PolicyLoss, PolicyMethod,
-    Real, Scope, Settings, Share, StepPlan, TokenBatch,
+    Aggregation, Candidates, ParameterError, PlanError, PlanSummary, PolicyLoss, Real, Scope,
+    Share, StepPlan, TokenBatch,
     fast::{
         candidates::Best,
         scan::{self, Run},
     },
-    parameter::check_fraction,
+    method::PolicyMethod,
+    parameter::{Settings, check_fraction},
     plan::share::Bucket,
     selection::Selection,
 };

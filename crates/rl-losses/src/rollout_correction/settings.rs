@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CorrectionLevel, Rejection, parameter::check_band, settings};
+use super::rejection::{CorrectionLevel, Rejection};
+use crate::parameter::{check_band, settings};
 
 /// Treatment of a weight that is too far from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

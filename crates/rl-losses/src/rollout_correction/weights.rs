@@ -1,9 +1,10 @@
 //! Importance weights of a rollout correction.
 
+use super::{settings::RolloutCorrection, sums::CorrectionSums};
 use crate::{
-    ColumnError, CorrectionSums, RolloutCorrection, Settings,
-    column::{check_columns, check_sequences, sequence_ranges},
-    limited,
+    column::{ColumnError, check_columns, check_sequences, sequence_ranges},
+    parameter::Settings,
+    surrogate::limited,
 };
 
 /// A mean weight at or below this is not divided by, as in verl.
