@@ -49,17 +49,29 @@ pub struct Cli {
 impl Cli {
     /// Returns true if the command computes a model in this process.
     pub fn computes(&self) -> bool {
-        matches!(
-            self.command,
+        match self.command {
             Command::Doctor(_)
-                | Command::Score(_)
-                | Command::Generate(_)
-                | Command::Eval(_)
-                | Command::Serve(_)
-                | Command::Warmup(_)
-                | Command::Train(_)
-                | Command::Preflight(_)
-        )
+            | Command::Score(_)
+            | Command::Generate(_)
+            | Command::Eval(_)
+            | Command::Serve(_)
+            | Command::Warmup(_)
+            | Command::Train(_)
+            | Command::Preflight(_) => true,
+            Command::Data(_)
+            | Command::Config(_)
+            | Command::Plan(_)
+            | Command::Launch(_)
+            | Command::Report(_)
+            | Command::Reproduce(_)
+            | Command::Inspect(_)
+            | Command::Export(_)
+            | Command::Merge(_)
+            | Command::ImportGguf(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Confined(_) => false,
+        }
     }
 
     /// Returns true if the command may ask libtorch about CUDA. The launcher does not, and a process that becomes another program

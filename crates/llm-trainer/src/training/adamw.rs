@@ -240,7 +240,8 @@ impl AdamW {
         if let Some(scale) = scale {
             let _same = gradient.g_mul_scalar_(scale);
         }
-        self.apply(parameter, &gradient, moments.each_ref(), learning_rate)
+        let steps = self.steps(parameter.device());
+        self.apply(parameter, &gradient, moments.each_ref(), &steps, learning_rate)
     }
 
     /// Number of steps that every tensor has taken, f32 `[]`. It is made on the device: a copy to it would wait.
@@ -254,6 +255,7 @@ impl AdamW {
         master: &Tensor,
         gradient: &Tensor,
         [first, second]: [&Tensor; 2],
+        steps: &Tensor,
         learning_rate: f64,
     ) -> Result<(), TorchError> {
         let OptimizerSection { betas, weight_decay, epsilon, .. } = self.options;
@@ -262,7 +264,7 @@ impl AdamW {
             &[gradient],
             &[first],
             &[second],
-            &[&self.steps(master.device())],
+            &[steps],
             learning_rate,
             betas,
             weight_decay,

@@ -77,7 +77,7 @@ impl AdamW {
         let parameter = stepped.parameter.detach().view(-1);
         let copy = stepped.copy.as_ref().map(|copy| copy.view(-1));
         let kept = copy.as_ref().unwrap_or(&parameter);
-        let kind = wide_kind(&parameter);
+        let (kind, steps) = (wide_kind(&parameter), self.steps(kept.device()));
         for (start, count) in pieces(&parameter, PIECE_ELEMENTS) {
             let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
             // Wide tensors share this memory.
@@ -93,7 +93,8 @@ impl AdamW {
                 _ => wide(kept),
             };
             let (wide_first, wide_second) = (wide(&first), wide(&second));
-            self.apply(&weight, &gradient, [&wide_first, &wide_second], slope.learning_rate)?;
+            let moments = [&wide_first, &wide_second];
+            self.apply(&weight, &gradient, moments, &steps, slope.learning_rate)?;
             if first.kind() != wide_first.kind() {
                 let noise = noise(of_moments);
                 piece(&first).copy_(&round_up(&wide_first, &noise, 0));
