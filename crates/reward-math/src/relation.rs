@@ -416,6 +416,8 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
 pub(crate) fn extreme(label: &Node) -> Option<String> {
     let name = match label {
         Node::Words(words) => words,
+        // `\max f`
+        Node::Value { expression: Expression::Function(name, _), .. } => name,
         other => other.symbol()?,
     };
     let name = name.to_lowercase();

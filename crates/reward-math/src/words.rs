@@ -121,8 +121,14 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
         return normalise(name.as_str());
     }
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
+    // "El sistema no tiene solución"
+    let none =
+        pattern!(r"(?:^|\b)(?:‹says that there is none›)$|^no such (?:[a-z]+ ){1,3}exists?$");
+    if !formula && none.is_match(&plain) && !is_conditional(&plain) {
+        return Some("no solution".to_owned());
+    }
     let sentence = pattern!(
-        r"^(?:.*\b(?:is|are) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
+        r"^(?:.*\b(?:is|are|will be|was) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
     );
     let property = captured(sentence, &plain).filter(|_| !formula && !takes_back(&plain))?;
     normalise(property.as_str())
@@ -357,7 +363,7 @@ fn choice(text: &str) -> Option<(char, &str)> {
     if !text.starts_with(|c: char| c == '(' || is_choice(c)) {
         return None;
     }
-    let label = pattern!(r"^(?:\(([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$|\\text\{ *\())")
+    let label = pattern!(r"^(?:\((?:\\(?:mathrm|mathbf|text|textbf)\{)?([A-J①-⑨])[ }]*\)|([A-J①-⑨])[ }]*(?:[).:]|$|\\text\{ *\())")
         .captures(text)?;
     let letter = label.get(1).or(label.get(2))?.as_str().chars().next()?;
     let behind = &text[label[0].len()..];

@@ -278,7 +278,9 @@ impl Parser {
             // `(1, 2) + t(3, 4)`
             let structure = self.with_measure(structure)?;
             let removes = self.at_symbol('-') && self.command_at(1, "{");
-            let continues = self.at_symbol('+') || self.at_symbol('-') && !removes;
+            let multiplies = self.at_command("cdot")
+                && self.peek_at(1).is_some_and(|kind| kind.is_any("(", "langle"));
+            let continues = self.at_symbol('+') || self.at_symbol('-') && !removes || multiplies;
             if !continues || !matches!(structure, Node::List { open: '(', .. }) {
                 return Ok(structure);
             }

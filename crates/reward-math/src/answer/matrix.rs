@@ -142,6 +142,10 @@ fn product(left: Value, right: Value, budget: &mut usize) -> Result<Value> {
             Ok(matrix.map(|entry| factor.clone() * entry))
         }
         (Value::Matrix(a), Value::Matrix(b)) => {
+            // `(1, 2) \cdot (3, 4)`
+            let vectors =
+                a.len() > 1 && shape(&a) == shape(&b) && a.iter().all(|row| row.len() == 1);
+            let a = if vectors { transposed(&a) } else { a };
             let product = multiplied(&a, &b, budget)?;
             // A row times a column is a number.
             match product.as_slice() {

@@ -3,6 +3,7 @@
 use super::node::{Combination, Node, Piece};
 use super::sign::list;
 use crate::parser::{Parser, Result};
+use crate::table::pattern;
 use crate::token::Kind;
 
 /// Most rows that are parsed.
@@ -49,7 +50,10 @@ impl Parser {
         }
         let tokens: Vec<&Kind> = (start..end).filter_map(|at| self.kind_at(at)).collect();
         let text: String = tokens.iter().map(|kind| kind.describe().replace('`', "")).collect();
-        let text = text.trim_end_matches(['.', ',', ';']).to_lowercase();
+        // `n \ge 2, n \in \mathbb{N}^*`: the cases of a sequence.
+        let domain = pattern!(r",[a-z]\\in(?:\\mathbb)?\{?[NZ][*+^{}]*[.,;]*$");
+        let of_integers = domain.is_match(&text);
+        let text = domain.replace(&text, "").trim_end_matches(['.', ',', ';']).to_lowercase();
         if matches!(text.as_str(), "otherwise" | "else" | "elsewhere" | "其他" | "其它") {
             self.position += end - start;
             return Ok(Some(Piece { value, condition: None, region: None }));
@@ -58,13 +62,11 @@ impl Parser {
             return Ok(None);
         }
         let region = self.attempt(|parser| {
-            let items = parser.items()?;
+            let items = if of_integers { vec![parser.item()?] } else { parser.items()? };
             while parser.eat_symbol('.') || parser.eat_symbol(';') {}
-            Ok((parser.position == end).then(|| list(' ', ' ', items)))
+            Ok((of_integers || parser.position == end).then(|| list(' ', ' ', items)))
         })?;
-        if region.is_none() {
-            self.position += end - start;
-        }
+        self.position = end;
         // "n is even" reads as a variable with its unit.
         let region = region.filter(states);
         Ok(Some(Piece { value, condition: Some(text), region }))

@@ -104,16 +104,16 @@ fn notations(folded: &str) -> Option<Node> {
         .or_else(|| words().map(Node::Words))
 }
 
-/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15`: two or more names, each with its value.
+/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15` and "Ana has 12 and Ben 15": two or more names, each with its
+/// value.
 fn named(folded: &str) -> Option<Vec<Node>> {
-    let signs = folded.matches(':').count().max(folded.matches(" is ").count());
-    if signs < 2 || folded.contains('=') {
+    if !folded.contains([',', ';']) && !folded.contains("and") || folded.contains('=') {
         return None;
     }
-    let plain = pattern!(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}").replace_all(folded, "$1");
+    let plain = pattern!(r"\\(?:text|mathrm|textbf)\s*\{([^{}]*)\}").replace_all(folded, " $1 ");
     let plain = pattern!(r"\\[,;\x20]|\\q?quad(?-u:\b)").replace_all(&plain, " ");
     let pair = pattern!(
-        r"^\s*(?:(\p{Alphabetic}[\p{Alphabetic}\x20]*?)\s*:\s*(\S.*?)|([A-Z][a-z]+) is ([0-9].*?))\s*$"
+        r"^\s*(?:(\p{Alphabetic}[\p{Alphabetic}\x20]*?)\s*:\s*(\S.*?)|([A-Z][a-z]+)\s+(?:(?:is|has|gets)\s+)?([0-9].*?))\s*$"
     );
     let equation = |text: &str| {
         let parts = pair.captures(text)?;
@@ -124,7 +124,9 @@ fn named(folded: &str) -> Option<Vec<Node>> {
         };
         Some(Node::equation(label, read(value.as_str(), true).ok()?))
     };
-    pattern!(r"[,;]|\band\b").split(&plain).map(equation).collect()
+    let pairs: Vec<Node> =
+        pattern!(r"[,;]|\band\b").split(&plain).map(equation).collect::<Option<_>>()?;
+    (pairs.len() > 1).then_some(pairs)
 }
 
 /// Returns the readings of a text that may be a measure, a continued fraction, a permutation or an interval.

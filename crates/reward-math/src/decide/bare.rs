@@ -73,7 +73,8 @@ fn named(expression: &Expression, primes: bool) -> Expression {
                     pattern!(r"^\\partial([A-Za-z]+)/\\partial([A-Za-z])$").captures(name)?;
                 format!("{}_{}", &parts[1], &parts[2])
             }
-            Expression::Symbol(name) => name.clone(),
+            // `\vec b`, printed in bold elsewhere
+            Expression::Symbol(name) => name.strip_prefix("\\vec ").unwrap_or(name).to_owned(),
             node => applied(node)?.0.to_owned(),
         };
         Some(Expression::Symbol(if primes { with_primes(&name) } else { name }))

@@ -64,12 +64,13 @@ impl Comparison {
             return self.expressions(a, b);
         }
         let finding = self.expressions(&first, &second);
-        if matches!(finding, Ok((true, _))) {
+        if let Ok((true, _)) = finding {
             return finding;
         }
         if (a_unit == Some("percent")) != (b_unit == Some("percent")) {
-            // "50%" as 50, not as a fraction.
-            let literals = a.literal().is_some() && b.literal().is_some();
+            // "50%" as 50, not as a fraction; 0.05% is no 0.05.
+            let count = |value| value >= Rational::ONE;
+            let literals = [a, b].into_iter().all(|side| side.literal().is_some_and(count));
             return if literals { self.expressions(a, b) } else { finding };
         }
         for renamed in with_same_constants(&first, &second) {

@@ -9,6 +9,8 @@ use crate::expression::Expression;
 
 /// Most terms before the dots.
 const MOST: usize = 32;
+/// Largest index of a last term that is looked for.
+const MOST_COUNTED: i64 = 512;
 /// Fuel for each comparison of a term with the pattern of the last.
 const FUEL: u64 = 2000;
 /// Values of the index at which the first term may stand.
@@ -33,7 +35,15 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
         return Some(series(name, index, (start, Expression::symbol(end)), term));
     }
     let numbers: Option<Vec<Rational>> = before.iter().chain([last]).map(constant).collect();
-    let (first, second, end) = match numbers?.as_slice() {
+    let Some(numbers) = numbers else {
+        // `1 + x + x^2 + \cdots + x^9`: the largest number in the last term counts.
+        let is = |end: i64| move |node: &Expression| node.as_integer() == Some(end);
+        let end = (2..=MOST_COUNTED).rev().find(|end| last.any(&is(*end)))?;
+        let term = last.replaced(&|node| is(end)(node).then(|| Expression::symbol(index)));
+        let start = FIRST.into_iter().find(|start| follows((index, &term), before, *start))?;
+        return Some(series(name, index, (start, Expression::integer(end)), term));
+    };
+    let (first, second, end) = match numbers.as_slice() {
         [first, second, .., end] => (first.clone(), second.clone(), end.clone()),
         _ => return None,
     };
@@ -59,6 +69,7 @@ pub(crate) fn begins_with(series: &Expression, terms: &Expression) -> bool {
     let (Some(low), [before @ .., dots]) = (low.as_integer(), terms.as_slice()) else {
         return false;
     };
+    let dots = if let Expression::Negative(dots) = dots { dots } else { dots };
     end.is_symbol("\\infty")
         && dots.is_symbol("\\ldots")
         && (FEWEST..=MOST).contains(&before.len())

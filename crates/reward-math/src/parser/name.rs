@@ -109,9 +109,15 @@ impl Parser {
         self.peek_at(1 + sign).is_some_and(name) && self.symbol_at(2 + sign, ')')
     }
 
-    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function.
+    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function, as is
+    /// `u(x, t)`.
     fn at_usual_argument(&self, name: &str) -> bool {
         let letter = name.split('_').next().unwrap_or_default();
+        let of_several = lists("u v w z \\phi \\varphi \\psi \\rho \\theta", letter)
+            && matches!(self.peek_at(1), Some(Kind::Letter('x' | 'r' | 't')));
+        if of_several && self.at_symbol('(') && self.at_separated() {
+            return true;
+        }
         let small = letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_lowercase());
         let Some(Kind::Letter(argument @ ('t' | 'x' | 'n'))) = self.peek_at(1) else {
             return false;

@@ -76,6 +76,10 @@ impl Parser {
                     Some(left) if crosses && is_vector(&left) && is_vector(&factor) => {
                         above.push(cross_product(left, factor));
                     }
+                    // A vector product of columns is not calculated.
+                    Some(left) if crosses && is_column(&left) && is_column(&factor) => {
+                        above.push(Expression::function("cross", [left, factor]));
+                    }
                     left => {
                         above.extend(left);
                         above.push(factor);
@@ -214,6 +218,11 @@ fn is_vector(factor: &Expression) -> bool {
         Expression::Negative(inner) => is_vector(inner),
         _ => false,
     }
+}
+
+fn is_column(factor: &Expression) -> bool {
+    let row = |row: &Expression| row.arguments_of("row").is_some_and(|entries| entries.len() == 1);
+    factor.arguments_of("matrix").is_some_and(|rows| rows.len() > 1 && rows.iter().all(row))
 }
 
 /// Returns the vector product, of names in alphabetical order with the sign of that order.

@@ -16,8 +16,8 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     languages
 });
 
-/// Returns true if a text holds three words of a language that writes decimals with a comma (two in Cyrillic), or a number
-/// such as `1.250,50`.
+/// Returns true if a text holds three words of a language that writes decimals with a comma (two in Cyrillic), announces its
+/// answer in one, or has a number such as `1.250,50`.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     // Cyrillic letters are evidence of their own.
     let enough = if text.contains(|c| ('а'..='я').contains(&c)) { 2 } else { 3 };
@@ -25,6 +25,10 @@ pub(crate) fn writes_decimal_commas(text: &str) -> bool {
         return true;
     }
     let lower = text.to_lowercase();
+    let label = pattern!(r"\b(?:respuesta|risposta|réponse|antwort|resposta)(?: finale?)?[\s*]*:");
+    if label.is_match(&lower) {
+        return true;
+    }
     let mut counts: HashMap<usize, usize> = HashMap::new();
     let words = lower.split(|c: char| !c.is_alphabetic());
     words.filter_map(|word| LANGUAGES.get(word)).flatten().any(|language| {

@@ -144,6 +144,10 @@ pub(crate) fn qualifies(phrase: &str) -> bool {
     let lower = phrase.to_lowercase();
     let words: Vec<&str> =
         lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    // 至少为 7, 3 以上
+    let bound = pattern!(
+        r"(?:至少|至多|不少于|不超过)[为是有]?\s*$|^\s*[个人]?(?:以上|以下|以内|이상|이하|미만|초과)"
+    );
     let pair = |pair: &[&str]| match pair {
         ["at", "most" | "least" | "minimum" | "maximum"] | ["below", "zero" | "0"] => true,
         ["or" | "and", second] => phrases("direction").contains(second),
@@ -152,6 +156,7 @@ pub(crate) fn qualifies(phrase: &str) -> bool {
     words.first().is_some_and(|first| phrases("continues a number").contains(first))
         || words.iter().any(|word| phrases("denies a number").contains(word))
         || words.windows(2).any(pair)
+        || bound.is_match(&lower)
 }
 
 /// Returns true if the phrase holds only names of measures and their connecting words.
@@ -254,7 +259,11 @@ pub(crate) fn contradict(left: &str, right: &str) -> bool {
             }
             true
         }
-        (None, None) => false,
+        // "6 pairs of socks" are no 6 socks.
+        (None, None) => {
+            let pair = |many: &str, one| many.strip_prefix("pair ") == Some(one);
+            pair(left, right) || pair(right, left)
+        }
         (Some(measure), None) | (None, Some(measure)) => {
             measure.iter().any(|(name, _)| *name != "unit")
         }

@@ -39,7 +39,12 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
     let words: Vec<&str> = spaced.split_whitespace().collect();
     // "due to symmetry" holds no Italian number.
     let named = |word: &&str| *word != "and" && english_or_chinese(word).is_some();
-    let start = words.iter().position(named)?;
+    let Some(start) = words.iter().position(named) else {
+        // "deux solutions réelles", not "due to symmetry"
+        let first = FOREIGN.get(words.first()?).filter(|count| **count > 1);
+        let short = (2..=4).contains(&words.len()) && words[1] != "to";
+        return first.filter(|_| short).map(|count| Rational::from(*count));
+    };
     // "exactly twelve ways to seat the four guests"
     let exact = start > 0 && words[start - 1] == "exactly";
     let joins = |word: &str| lists("and point", word);

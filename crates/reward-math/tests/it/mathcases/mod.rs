@@ -165,15 +165,15 @@ fn reaches_with_known(file: &str, rows: usize, agreed: usize, known: usize) {
 /// The fourth: `CO` for `Co`, two orders, and which of two roots is the double one. The sixth: an order of moves, (2, 5) for
 /// 2 < x < 5, per mille beside a formula, and a bound. The seventh: 12 in a box for the area, before which the text says
 /// perimeter, and 4 m/s in a formula, behind which it says the other direction. The eighth holds pairs in the style of the tests
-/// of other graders, and none. The ninth: 0.12 % for 0.12, an option that an edit behind the box replaces, "a dozen 7s", and "double
+/// of other graders, and none. The ninth: an option that an edit behind the box replaces, "a dozen 7s", and "double
 /// what we found".
 #[test]
 fn rows_with_known_false_positives_reach_the_floor() {
-    reaches_with_known("examined_4.jsonl", 1620, 1581, 4);
-    reaches_with_known("examined_6.jsonl", 813, 770, 4);
-    reaches_with_known("examined_7.jsonl", 633, 617, 2);
+    reaches_with_known("examined_4.jsonl", 1620, 1582, 4);
+    reaches_with_known("examined_6.jsonl", 813, 771, 4);
+    reaches_with_known("examined_7.jsonl", 633, 619, 2);
     reaches_with_known("examined_8.jsonl", 678, 674, 0);
-    reaches_with_known("examined_9.jsonl", 1478, 1446, 4);
+    reaches_with_known("examined_9.jsonl", 1478, 1449, 3);
 }
 
 /// Rows with their questions, in six sets: questions with choices; endings without marks, also of base models that go on with
@@ -181,7 +181,13 @@ fn rows_with_known_false_positives_reach_the_floor() {
 /// product that a response ends with before its value; two parts with the wrong names; and choices in numbers.
 #[test]
 fn rows_with_choices_endings_and_answer_keys_reach_the_floor() {
-    reaches_with_known("examined_10.jsonl", 1460, 1308, 4);
+    reaches_with_known("examined_10.jsonl", 1460, 1309, 4);
+}
+
+/// Three sets of whole responses, one of them hostile. Known: `Co` for `CO`, and odds of 1:3 for a probability.
+#[test]
+fn rows_of_whole_responses_reach_the_floor() {
+    reaches_with_known("examined_11.jsonl", 900, 893, 2);
 }
 
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
