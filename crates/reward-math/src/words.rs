@@ -128,7 +128,7 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
         return Some("no solution".to_owned());
     }
     let sentence = pattern!(
-        r"^(?:.*\b(?:is|are|will be|was) (?:an? )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
+        r"^(?:.*\b(?:is|are|will be|was|ist|est|sera|será) (?:an? |ein |un |uno |um )?(.+?)(?: function| number)?|(.+?) (?:(?:has|have) a winning strategy|wins))$"
     );
     let property = captured(sentence, &plain).filter(|_| !formula && !takes_back(&plain))?;
     normalise(property.as_str())

@@ -2,12 +2,14 @@
 
 use std::cmp::Ordering;
 
+use regex::Captures;
+
 use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
 use crate::expression::Expression;
 use crate::numeric;
 use crate::parser::{Parser, Result};
 use crate::relation;
-use crate::table::{captured, pattern};
+use crate::table::{captured, lists, pattern};
 use crate::token::{Kind, Token, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
@@ -156,8 +158,30 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let natural = pattern!(r"^(-?[0-9]+)e([-+][0-9]+)$");
     let natural = natural.captures(folded).map(|parts| format!("{}*e{}", &parts[1], &parts[2]));
     let natural = natural.and_then(|text| read(&text, true).ok());
-    let once = [natural, measured, fraction, permutation, other, timed.flatten(), in_rows(folded)];
+    let repeated = with_multiplicities(folded).and_then(|text| read(&text, true).ok());
+    let once = [
+        natural,
+        measured,
+        fraction,
+        permutation,
+        other,
+        timed.flatten(),
+        repeated,
+        in_rows(folded),
+    ];
     once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
+}
+
+/// Returns `2, 2, 5` for `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
+fn with_multiplicities(folded: &str) -> Option<String> {
+    let counted = pattern!(
+        r"(?:\\?[a-zA-Z]+(?:_\{?[0-9]\}?)?\s*=\s*)?([-0-9a-z\\{}]+?)(?:\s|\\[,;\x20]|\\text\s*\{)*\(?(?:with )?(?:algebraic )?multiplicity[\s}$=]*([1-4])[\s}$]*\)?\}?"
+    );
+    let times = |parts: &Captures<'_>| {
+        let count = parts[2].parse().unwrap_or(1);
+        vec![&parts[1]; count].join(", ")
+    };
+    folded.contains("multiplicity").then(|| counted.replace_all(folded, times).into_owned())
 }
 
 /// Returns the points of `\begin{cases} x = -1, & y = -9 \\ x = 4, & y = 8 \end{cases}`: each row gives all names a value.
@@ -246,9 +270,11 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
 /// "no" of "No, there is none".
 fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
     let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
-    let verdict = pattern!(r"^(?i:\\text\{)?(?i:(yes|no|true|false))[,.;:](?: |\\})");
-    let verdict = verdict.captures(folded).map(|verdict| verdict[1].to_lowercase());
-    let doubts = pattern!(r"(?i), (?:but|except|unless) |\bonly (?:if|for|when)\b");
+    let verdict = pattern!(r"^(?:\\text\{)?(\p{Alphabetic}{2,8})[,.;:](?: |\\})");
+    let verdict = verdict.captures(folded).and_then(|verdict| words::normalise(&verdict[1]));
+    let verdict = verdict.filter(|verdict| lists("yes no true false", verdict));
+    let doubts =
+        pattern!(r"(?i), (?:but|except|unless|но|aber|pero|mais|mas) |\bonly (?:if|for|when)\b");
     let verdict = verdict
         .filter(|_| !words::is_conditional(&folded.to_lowercase()) && !doubts.is_match(folded));
     match readings {
@@ -272,7 +298,10 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
         [Node::List { open: ' ', items, .. }]
             if items.iter().all(|item| matches!(item, Node::Words(_))) =>
         {
-            words::normalise(folded).and_then(|words| number(&words)).into_iter().collect()
+            let number =
+                |words: String| words::number(&words).or_else(|| words::only_number(&words));
+            let number = words::normalise(folded).and_then(number);
+            number.map(|number| Expression::Number(number).into()).into_iter().collect()
         }
         // "Yes, $u$ is a constant."
         [Node::List { open: ' ', .. } | Node::Chain { .. }] => {

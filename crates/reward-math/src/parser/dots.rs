@@ -20,6 +20,7 @@ const FIRST: std::ops::RangeInclusive<i64> = -3..=5;
 /// pattern of the last.
 pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression> {
     let [before @ .., dots, last] = terms else { return None };
+    let dots = if let Expression::Negative(dots) = dots { dots } else { dots };
     if !dots.is_symbol("\\ldots")
         || !(2..=MOST).contains(&before.len())
         || before.iter().any(|term| term.holds("\\ldots"))

@@ -184,10 +184,10 @@ fn rows_with_choices_endings_and_answer_keys_reach_the_floor() {
     reaches_with_known("examined_10.jsonl", 1460, 1309, 4);
 }
 
-/// Three sets of whole responses, one of them hostile. Known: `Co` for `CO`, and odds of 1:3 for a probability.
+/// Four sets of whole responses: one of them hostile, one of rare notations. Known: `Co` for `CO`, and odds of 1:3 for a probability.
 #[test]
 fn rows_of_whole_responses_reach_the_floor() {
-    reaches_with_known("examined_11.jsonl", 900, 893, 2);
+    reaches_with_known("examined_11.jsonl", 1200, 1157, 2);
 }
 
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
