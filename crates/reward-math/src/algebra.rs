@@ -20,6 +20,7 @@ mod series;
 use std::collections::BTreeMap;
 
 pub(crate) use polynomial::{Fraction, Monomial, Polynomial, content};
+pub(crate) use series::neighbours;
 
 use crate::expression::{Expression, is_constant};
 use crate::verdict::ParseError;
@@ -46,6 +47,9 @@ pub(crate) struct Algebra {
     ids: BTreeMap<Atom, u32>,
     pub(crate) fuel: u64,
 }
+
+/// A variable, and the exponents and coefficients of a polynomial in it.
+type Powers<'a> = (Option<&'a str>, Vec<(i32, &'a Rational)>);
 
 pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 
@@ -174,27 +178,30 @@ impl Algebra {
         Ok(first.plus(&second.scaled(&Rational::NEG_ONE)).is_zero())
     }
 
+    /// Returns the only variable of a polynomial, if it has one, and its terms: an integer exponent and a coefficient each.
+    pub(crate) fn powers<'a>(&'a self, polynomial: &'a Polynomial) -> Option<Powers<'a>> {
+        let mut variable = None;
+        let term = |(monomial, coefficient): (&'a Monomial, &'a Rational)| {
+            let [(id, exponent)] = monomial.as_slice() else {
+                return monomial.is_empty().then_some((0, coefficient));
+            };
+            let Atom::Symbol(name) = self.atom(*id) else { return None };
+            let other = *variable.get_or_insert(name.as_str()) != name;
+            let power = exponent.is_int() && !other && !is_constant(name);
+            Some((i32::try_from(exponent.numerator()).ok().filter(|_| power)?, coefficient))
+        };
+        let terms = polynomial.terms().map(term).collect::<Option<_>>()?;
+        Some((variable, terms))
+    }
+
     /// Returns variable and coefficients `[c, b, a]` if the value is `a x² + b x + c` with rational numbers.
     pub(crate) fn quadratic(&self, value: &Fraction) -> Option<(String, [Rational; 3])> {
+        let (variable, terms) = self.powers(value.as_polynomial()?)?;
         let mut coefficients = std::array::from_fn(|_| Rational::ZERO);
-        let mut variable = None;
-        for (monomial, coefficient) in value.as_polynomial()?.terms() {
-            let power = match monomial.as_slice() {
-                [] => 0,
-                [(id, exponent)] => {
-                    let Atom::Symbol(name) = self.atom(*id) else { return None };
-                    let other = variable.is_some_and(|known| known != name);
-                    if is_constant(name) || other || !exponent.is_int() {
-                        return None;
-                    }
-                    variable = Some(name);
-                    usize::try_from(exponent.numerator()).ok()?
-                }
-                _ => return None,
-            };
-            coefficients.get_mut(power)?.clone_from(coefficient);
+        for (power, coefficient) in terms {
+            coefficients.get_mut(usize::try_from(power).ok()?)?.clone_from(coefficient);
         }
-        Some((variable?.clone(), coefficients))
+        Some((variable?.to_owned(), coefficients))
     }
 }
 

@@ -20,9 +20,7 @@ pub(crate) fn calculated(expression: &Expression, fuel: &mut u64) -> Option<Expr
     let mut value = None;
     for _ in 0..MOST_PLACES {
         let current = value.as_ref().unwrap_or(expression);
-        let mut node = None;
-        first(current, &mut node);
-        let Some(node) = node else { return value };
+        let Some(node) = first(current) else { return value };
         let known = value_of(node, fuel)?;
         value = Some(current.replaced(&|other| (other == node).then(|| known.clone())));
     }
@@ -50,16 +48,10 @@ fn value_of(node: &Expression, fuel: &mut u64) -> Option<Expression> {
 }
 
 /// Finds an innermost limit or derivative.
-fn first<'a>(expression: &'a Expression, found: &mut Option<&'a Expression>) {
-    expression.any_part(&mut |part| {
-        first(part, found);
-        found.is_some()
-    });
+fn first(expression: &Expression) -> Option<&Expression> {
     let calculus = matches!(expression, Expression::Function(name, _)
         if name == "lim" || name.starts_with("\\frac{d") || name.starts_with("\\frac{\\partial"));
-    if found.is_none() && calculus {
-        *found = Some(expression);
-    }
+    expression.parts().find_map(first).or_else(|| calculus.then_some(expression))
 }
 
 /// Returns the derivative, with `f'` for an unknown function `f`; `None` if a rule is missing, or it grows too long.
@@ -101,6 +93,7 @@ fn differentiate(expression: &Expression, name: &str, nodes: &mut usize) -> Opti
             let less = i64::from(*index) - 1;
             slope / times(number(less + 1), Expression::power(expression.clone(), number(less)))
         }
+        // No power of 1, whose derivative would hold one of 0.
         Expression::Power(base, exponent)
             if exponent.literal().is_some_and(|n| n == Rational::from(2)) =>
         {

@@ -12,7 +12,6 @@ mod evidence;
 mod family;
 mod inequality;
 mod line;
-mod member;
 mod mixed;
 mod progression;
 mod region;
@@ -187,19 +186,15 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         Err(outcome) => (outcome, comparison.difference.take()),
     };
     // The other answer may name the integer of the family differently, or leave out what a function depends on.
-    let renamed = match response.with_parameter_of(gold) {
-        Some(renamed) => Some((renamed, gold_readings.clone())),
-        None => gold.with_parameter_of(response).map(|renamed| (readings.clone(), renamed)),
-    };
-    let constants = response
-        .with_constants_of(gold)
+    let ours = |renamed| (renamed, gold_readings.clone());
+    let theirs = |renamed| (readings.clone(), renamed);
+    let parameter = response.with_parameter_of(gold).map(ours);
+    let parameter = parameter.or_else(|| gold.with_parameter_of(response).map(theirs));
+    let renamed = parameter
         .into_iter()
-        .map(|renamed| (renamed, gold_readings.clone()));
-    let gold_constants =
-        gold.with_constants_of(response).into_iter().map(|renamed| (readings.clone(), renamed));
-    let curve = response.with_constant_of_curve(gold);
-    let curve = curve.map(|renamed| (renamed, gold_readings.clone()));
-    let renamed = renamed.into_iter().chain(constants).chain(gold_constants).chain(curve);
+        .chain(response.with_constants_of(gold).into_iter().map(ours))
+        .chain(gold.with_constants_of(response).into_iter().map(theirs))
+        .chain(response.with_constant_of_curve(gold).map(ours));
     let bare = bare::bare(readings, gold_readings);
     let products = bare::as_products(readings, gold_readings);
     for (readings, gold_readings) in renamed.chain(bare).chain(products) {
@@ -232,18 +227,16 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     {
         return Decision::right(Rung::Rounding, (0, 0));
     }
-    match outcome {
-        Some(Ok(_)) | None if gold.unread.is_some() || response.unread.is_some() => {
-            let which = if gold.unread.is_some() { Side::GroundTruth } else { Side::Response };
-            let why = gold.unread.clone().or_else(|| response.unread.clone());
-            Decision::unparsed(which, why.unwrap_or(ParseError::Undecided))
-        }
-        Some(Ok((_, rung))) if !comparison.undecided => {
+    let unread = |answer: &Answer, side| Some((side, answer.unread.clone()?));
+    let unread = unread(gold, Side::GroundTruth).or_else(|| unread(response, Side::Response));
+    match (outcome, unread) {
+        (Some(Ok(_)) | None, Some((which, why))) => Decision::unparsed(which, why),
+        (Some(Ok((_, rung))), None) if !comparison.undecided => {
             let difference = difference.filter(|_| proves);
             Decision::wrong(rung, difference.and_then(|found| comparison.witness(found)))
         }
-        Some(Ok(_)) | None => Decision::unparsed(Side::Response, ParseError::Undecided),
-        Some(Err(why)) => {
+        (Some(Ok(_)) | None, None) => Decision::unparsed(Side::Response, ParseError::Undecided),
+        (Some(Err(why)), _) => {
             // The ground truth is at fault only if it cannot be compared with itself.
             let mut self_comparison = Comparison { with_itself: true, ..Comparison::new(fuel / 4) };
             let faulty =

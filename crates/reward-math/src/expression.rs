@@ -1,13 +1,11 @@
 //! Parsed expression trees.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::slice;
 
 use dashu::Rational;
 
 use crate::table::lists;
-
-/// Free variables by their names; true for those that must be integers.
-pub(crate) type Variables<'a> = BTreeMap<&'a str, bool>;
 
 /// An expression. Sums and products are flat, so the depth of the tree is the depth of the brackets.
 #[derive(Debug, Clone, PartialEq)]
@@ -118,7 +116,6 @@ impl Expression {
         i64::try_from(self.literal().filter(Rational::is_int)?.numerator()).ok()
     }
 
-    /// Returns the name of a symbol.
     pub(crate) fn as_symbol(&self) -> Option<&str> {
         match self {
             Self::Symbol(name) => Some(name),
@@ -126,7 +123,6 @@ impl Expression {
         }
     }
 
-    /// Returns true if it is the symbol of this name.
     pub(crate) fn is_symbol(&self, name: &str) -> bool {
         self.as_symbol() == Some(name)
     }
@@ -136,19 +132,12 @@ impl Expression {
         self.any(&|node| node.is_symbol(name))
     }
 
-    /// Returns the number of nodes.
     pub(crate) fn size(&self) -> usize {
-        let mut nodes = 1;
-        self.any_part(&mut |part| {
-            nodes += part.size();
-            false
-        });
-        nodes
+        1 + self.parts().map(Self::size).sum::<usize>()
     }
 
-    /// Returns true if any node satisfies the predicate.
     pub(crate) fn any(&self, holds: &dyn Fn(&Self) -> bool) -> bool {
-        holds(self) || self.any_part(&mut |part| part.any(holds))
+        holds(self) || self.parts().any(|part| part.any(holds))
     }
 
     /// Returns true for a function or operation whose name is on a list with spaces between.
@@ -166,16 +155,15 @@ impl Expression {
         self.calls("matrix")
     }
 
-    /// Returns true if one of the parts directly below satisfies the predicate.
-    pub(crate) fn any_part<'a>(&'a self, holds: &mut dyn FnMut(&'a Self) -> bool) -> bool {
-        match self {
-            Self::Number(_) | Self::Symbol(_) => false,
-            Self::Sum(items) | Self::Product(items) | Self::Function(_, items) => {
-                items.iter().any(holds)
-            }
-            Self::Negative(a) | Self::Root(a, _) => holds(a),
-            Self::Quotient(a, b) | Self::Power(a, b) => holds(a) || holds(b),
-        }
+    /// Returns the parts directly below.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &Self> {
+        let (first, second): (&[Self], &[Self]) = match self {
+            Self::Number(_) | Self::Symbol(_) => (&[], &[]),
+            Self::Sum(items) | Self::Product(items) | Self::Function(_, items) => (items, &[]),
+            Self::Negative(a) | Self::Root(a, _) => (slice::from_ref(a), &[]),
+            Self::Quotient(a, b) | Self::Power(a, b) => (slice::from_ref(a), slice::from_ref(b)),
+        };
+        first.iter().chain(second)
     }
 
     /// Returns true if only the four operations and integer powers occur: the normal form then decides.
@@ -194,7 +182,6 @@ impl Expression {
         self.with("i", &-Self::symbol("i"))
     }
 
-    /// Returns the expression with one variable renamed.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
         self.with(from, &Self::symbol(to))
     }
@@ -233,59 +220,52 @@ impl Expression {
         }
     }
 
-    /// Returns the expression with a variable replaced by its value.
     pub(crate) fn with(&self, variable: &str, value: &Self) -> Self {
         self.substituted(&|name| (name == variable).then(|| value.clone()))
     }
 
     /// Returns the names of the variables that are free.
     pub(crate) fn variables(&self) -> BTreeSet<String> {
-        let mut variables = Variables::new();
-        self.collect_variables(false, &mut variables);
-        variables.into_keys().map(str::to_owned).collect()
+        let mut names = BTreeSet::new();
+        self.each_variable(false, &mut |name, _| _ = names.insert(name));
+        names.into_iter().map(str::to_owned).collect()
     }
 
     /// Returns true if it holds a variable, that is a symbol other than π, e, i and the index of a sum.
     pub(crate) fn has_variable(&self) -> bool {
-        let mut variables = Variables::new();
-        self.collect_variables(false, &mut variables);
-        !variables.is_empty()
+        let mut any = false;
+        self.each_variable(false, &mut |_, _| any = true);
+        any
     }
 
-    /// Adds the free variables. Integers are those under factorials and binomials, and in the ends of sums.
-    pub(crate) fn collect_variables<'a>(&'a self, whole: bool, variables: &mut Variables<'a>) {
+    /// Visits the free variables, with true for integers: those under factorials and binomials, and in the ends of sums.
+    pub(crate) fn each_variable<'a>(&'a self, whole: bool, visit: &mut dyn FnMut(&'a str, bool)) {
         match self {
-            Self::Symbol(name) if !is_constant(name) => {
-                *variables.entry(name).or_default() |= whole;
-            }
+            Self::Symbol(name) if !is_constant(name) => visit(name, whole),
             Self::Power(a, b) => {
-                a.collect_variables(whole, variables);
+                a.each_variable(whole, visit);
                 // (-1)^n is real only for integer n, and so may be (1 - \sqrt5)^n.
                 let difference =
                     matches!(**a, Self::Sum(_) | Self::Quotient(..)) && !a.has_variable();
                 let negative = a.literal().map_or(difference, |base| base < Rational::ZERO);
-                let mut inner = Variables::new();
-                b.collect_variables(whole, &mut inner);
-                for (name, is_whole) in inner {
-                    *variables.entry(name).or_default() |= is_whole || negative && !is_real(name);
-                }
+                b.each_variable(whole, &mut |name, is_whole| {
+                    visit(name, is_whole || negative && !is_real(name));
+                });
             }
             Self::Function(name, parts) if parts.len() == 4 && binds(name) => {
-                parts[1].collect_variables(is_series(name), variables);
-                parts[2].collect_variables(is_series(name), variables);
-                let mut inner = Variables::new();
-                parts[3].collect_variables(whole, &mut inner);
-                inner.retain(|name, _| !parts[0].is_symbol(name));
-                for (name, is_whole) in inner {
-                    *variables.entry(name).or_default() |= is_whole;
-                }
+                parts[1].each_variable(is_series(name), visit);
+                parts[2].each_variable(is_series(name), visit);
+                parts[3].each_variable(whole, &mut |name, is_whole| {
+                    if !parts[0].is_symbol(name) {
+                        visit(name, is_whole);
+                    }
+                });
             }
             other => {
                 let counts = other.is_call("factorial binomial mod gcd lcm");
-                other.any_part(&mut |part| {
-                    part.collect_variables(whole || counts, variables);
-                    false
-                });
+                for part in other.parts() {
+                    part.each_variable(whole || counts, visit);
+                }
             }
         }
     }

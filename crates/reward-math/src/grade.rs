@@ -182,16 +182,14 @@ fn gold_of(fields: &Fields, line: usize, grading: &Grading) -> Result<Vec<String
         None if fields.contains_key("ground_truth") => "ground_truth",
         None => "answer",
     };
-    let plain = |value: &Value| match value {
-        Value::String(text) => Ok(text.clone()),
-        Value::Number(number) => Ok(number.to_string()),
-        _ => Err(wrong_type(field, line, "an array with other values")),
+    let one = |value: &Value| {
+        plain(Some(value)).map_err(|_| wrong_type(field, line, "an array with other values"))
     };
     match fields.get(field) {
         Some(Value::Array(values)) if values.is_empty() => {
             Err(wrong_type(field, line, "an empty array"))
         }
-        Some(Value::Array(values)) => values.iter().map(plain).collect(),
+        Some(Value::Array(values)) => values.iter().map(one).collect(),
         _ => Ok(vec![text(fields, field, line)?]),
     }
 }
@@ -339,9 +337,15 @@ fn wrong_type(field: &str, line: usize, found: &'static str) -> GradeError {
     GradeError::Field { line, field: field.to_owned(), found, expected }
 }
 
-/// Returns a string field, or a number as written.
 fn text(fields: &Fields, field: &str, line: usize) -> Result<String, GradeError> {
-    let type_name = match fields.get(field) {
+    plain(fields.get(field)).map_err(|found| wrong_type(field, line, found))
+}
+
+/// Returns a string, or a number as written.
+///
+/// The error is the type of another value, in words.
+fn plain(value: Option<&Value>) -> Result<String, &'static str> {
+    Err(match value {
         Some(Value::String(text)) => return Ok(text.clone()),
         Some(Value::Number(number)) => return Ok(number.to_string()),
         None => "absent",
@@ -349,6 +353,5 @@ fn text(fields: &Fields, field: &str, line: usize) -> Result<String, GradeError>
         Some(Value::Bool(_)) => "a boolean",
         Some(Value::Array(_)) => "an array",
         Some(Value::Object(_)) => "an object",
-    };
-    Err(wrong_type(field, line, type_name))
+    })
 }

@@ -15,9 +15,11 @@ mod real;
 mod series;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
-use crate::expression::{Expression, Variables, binds, is_real};
-pub(crate) use complex::Complex;
+use crate::expression::{Expression, binds, is_real};
+use crate::witness::Values;
+use complex::Complex;
 use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most different constants differ at the first.
@@ -45,22 +47,16 @@ const BOTH_SIGNS: u64 = 9;
 /// Bits that must remain at a point when the terms of every sum are aligned.
 const SPARE_BITS_AT_POINT: usize = 64;
 
-/// Values that are certainly different: disjoint enclosures at a point.
-#[derive(Debug, Clone)]
-pub(crate) struct Apart {
-    pub(crate) point: Vec<(String, Rational)>,
-    pub(crate) left: Complex,
-    pub(crate) right: Complex,
-}
+/// Free variables by their names; true for those that must be integers.
+type Variables<'a> = BTreeMap<&'a str, bool>;
 
 /// Result of comparing enclosures.
 #[derive(Debug, Clone)]
 pub(crate) enum EnclosureComparison {
     /// The enclosures overlap at every precision tried.
     Equal,
-    /// The enclosures are disjoint.
-    Different(Box<Apart>),
-    /// The enclosures could not be computed.
+    /// Disjoint enclosures at a point; the left side's are those of the response.
+    Different(Box<Values>),
     Unknown,
 }
 
@@ -75,7 +71,7 @@ pub(crate) fn compare(
     *fuel = rest;
     let mut variables = Variables::new();
     for side in [left, right] {
-        side.collect_variables(false, &mut variables);
+        side.each_variable(false, &mut |name, whole| *variables.entry(name).or_default() |= whole);
     }
     if variables.is_empty() {
         constants(left, right, fuel)
@@ -152,7 +148,7 @@ pub(crate) fn is_within(
 fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> EnclosureComparison {
     let comparison = refined([left, right], fuel, |a, b, arithmetic| {
         if a.is_apart(&b) {
-            return Some(different(a, b, &[]));
+            return Some(different(&a, &b, &[]));
         }
         if a.is_exact() && b.is_exact() {
             return Some(EnclosureComparison::Equal);
@@ -176,9 +172,10 @@ fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosure
     comparison.unwrap_or(EnclosureComparison::Unknown)
 }
 
-fn different(left: Complex, right: Complex, point: &[(&str, Rational)]) -> EnclosureComparison {
-    let point = point.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    EnclosureComparison::Different(Box::new(Apart { point, left, right }))
+fn different(left: &Complex, right: &Complex, point: &[(&str, Rational)]) -> EnclosureComparison {
+    let point = point.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
+    let (response, ground_truth) = (left.ends(), right.ends());
+    EnclosureComparison::Different(Box::new(Values { point, response, ground_truth }))
 }
 
 fn functions(
@@ -211,7 +208,7 @@ fn functions(
         match enclosed {
             [Ok(a), Ok(b)] => {
                 if a.is_apart(&b) {
-                    return different(a, b, &point);
+                    return different(&a, &b, &point);
                 }
                 if !a.are_narrow_with(&b, &mut arithmetic)
                     || arithmetic.spread + SPARE_BITS_AT_POINT > bits
@@ -291,12 +288,8 @@ impl<'a> Sampling<'a> {
 
 /// Returns the largest number in an expression, at least 1.
 fn largest(expression: &Expression) -> Rational {
-    let mut largest = expression.literal().unwrap_or_default().abs().max(Rational::ONE);
-    expression.any_part(&mut |part| {
-        largest = std::mem::take(&mut largest).max(self::largest(part));
-        false
-    });
-    largest
+    let here = expression.literal().unwrap_or_default().abs().max(Rational::ONE);
+    expression.parts().map(largest).fold(here, Rational::max)
 }
 
 /// Returns a coordinate for a function with steps: integers in turn; for `x`, `y`, `z` and `t` also values between

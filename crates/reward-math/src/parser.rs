@@ -13,6 +13,7 @@ pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
 pub(crate) use dots::begins_with;
 pub(crate) use function::{function_name, is_greek};
 
+use crate::expression::Expression;
 use crate::token::{Kind, Token};
 use crate::verdict::ParseError;
 
@@ -31,7 +32,6 @@ pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 #[derive(Default)]
 pub(crate) struct Parser {
     tokens: Vec<Token>,
-    /// Index of the current token.
     pub(crate) position: usize,
     depth: usize,
     /// Constructs around the current token.
@@ -174,14 +174,15 @@ impl Parser {
         if self.eat_command(name) { Ok(()) } else { Err(self.unexpected(&format!("`\\{name}`"))) }
     }
 
-    /// Skips signs before a value, and returns true if they make it negative.
-    fn eat_signs(&mut self) -> bool {
+    /// Parses signs, and by a rule the value behind them.
+    fn signed(&mut self, rule: impl FnOnce(&mut Self) -> Result<Expression>) -> Result<Expression> {
         let mut negative = false;
         while self.at_symbol('-') || self.at_symbol('+') {
             negative ^= self.at_symbol('-');
             self.advance();
         }
-        negative
+        let value = rule(self)?;
+        Ok(if negative { -value } else { value })
     }
 
     /// Skips this token if the condition holds, and returns the condition.

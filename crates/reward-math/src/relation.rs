@@ -1,6 +1,5 @@
 //! Equations and inequalities: labels and the values that they name, multiples.
 
-mod bounds;
 mod labels;
 mod multiple;
 
@@ -10,7 +9,6 @@ use crate::parser::is_greek;
 use crate::table::{lists, pattern, single};
 use crate::words;
 
-pub(crate) use bounds::bound;
 pub(crate) use labels::{
     backwards, by_name, named_values, names_differ, points, roots_of_one, shared, spread,
     tuples_of_one, values_of_labelled,
@@ -115,6 +113,35 @@ fn before_bounds<'a>(
         *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
     let is_value = count > 0 && before.last().is_some_and(is_constant_value);
     if is_value && bounded { (before, equations) } else { (sides, relations) }
+}
+
+/// Returns the value of the bound of `a^2 + b^2 = (a + b)^2 - 2ab \ge 25 - 12 = 13`, which is calculated on both sides.
+pub(crate) fn bound(chain: &Node) -> Option<&Node> {
+    let Node::Chain { sides, relations } = chain else { return None };
+    let bounds =
+        |relation: &Relation| matches!(relation, Relation::LessEqual | Relation::GreaterEqual);
+    let [first, .., last] = relations.as_slice() else { return None };
+    let one = relations.iter().filter(|relation| bounds(relation)).count() == 1;
+    let equal = relations.iter().all(|relation| bounds(relation) || *relation == Relation::Equal);
+    let calculated = (*first, *last) == (Relation::Equal, Relation::Equal) && one && equal;
+    let calculated = calculated && symbol(&sides[0]).is_none();
+    // `x + \frac1x \ge 2\sqrt1 = 2`, `f = xy(x + y) \le \frac14 \cdot 1 = \frac14`: of an expression.
+    let relation = relations.iter().find(|relation| bounds(relation))?;
+    let of_one_kind = relations.iter().all(|other| *other == Relation::Equal || other == relation);
+    let quantity =
+        if is_label(&sides[0]) && *first == Relation::Equal { &sides[1] } else { &sides[0] };
+    let compound = match quantity.plain() {
+        Some(Expression::Power(base, _)) => base.as_symbol().is_none(),
+        Some(quantity) => quantity.has_variable(),
+        None => false,
+    };
+    let of_expression = of_one_kind
+        && relations.contains(&Relation::Equal)
+        && compound
+        && !is_label(quantity)
+        && quantity.names().len()
+            > usize::from(matches!(quantity.plain(), Some(Expression::Product(_))));
+    sides.last().filter(|value| (calculated || of_expression) && is_constant_value(value))
 }
 
 /// Returns what stands behind the estimate in `\frac{17}{100} \approx \frac{17}{102} = \frac16`, if it ends in an exact value.

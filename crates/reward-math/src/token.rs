@@ -27,7 +27,6 @@ pub(crate) struct Token {
     pub(crate) spaced: bool,
 }
 
-/// Kind of a token.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     /// A literal: its value, its digits as written, and whether commas group it.
@@ -117,6 +116,15 @@ impl<'a> Lexer<'a> {
         &self.text[self.at..]
     }
 
+    fn last(&self) -> Option<&Kind> {
+        self.tokens.last().map(|token| &token.kind)
+    }
+
+    /// Returns true behind a number or a group.
+    fn behind_value(&self) -> bool {
+        self.last().is_some_and(|kind| matches!(kind, Kind::Number { .. }) || kind.is_symbol('}'))
+    }
+
     fn push(&mut self, kind: Kind, length: usize) {
         self.tokens.push(Token { kind, at: self.at, spaced: self.spaced });
         self.spaced = false;
@@ -155,21 +163,14 @@ impl<'a> Lexer<'a> {
 
     /// Returns true if an expression must begin here: at the start, or after an operator.
     fn expects_operand(&self) -> bool {
-        self.tokens.last().is_none_or(|token| {
-            matches!(
-                token.kind,
-                Kind::Symbol('+' | '-' | '*' | '=' | '<' | '>' | '/' | '^' | '(' | ',')
-            )
-        })
+        self.last().is_none_or(|kind| kind.is_any("+-*=<>/^(,", ""))
     }
 
     /// Returns true if an expression must begin here, or a group starts.
     fn begins_operand(&self) -> bool {
         self.expects_operand()
-            || self.tokens.last().is_some_and(|last| {
-                // `\mu mg`: a product.
-                last.kind.is_symbol('{') || last.kind.is_any("", "mu theta lambda alpha beta rho")
-            })
+            // `\mu mg`: a product.
+            || self.last().is_some_and(|kind| kind.is_any("{", "mu theta lambda alpha beta rho"))
     }
 
     fn letters(&mut self) {
@@ -179,10 +180,7 @@ impl<'a> Lexer<'a> {
         let mut characters = run.chars();
         let first = characters.next().unwrap_or(' ');
         // "5 m/s": a quotient of letters is one of variables, except for this one.
-        let after_number = self.tokens.last().is_some_and(|last| {
-            matches!(last.kind, Kind::Number { .. }) || last.kind.is_symbol('}')
-        });
-        if after_number
+        if self.behind_value()
             && self.spaced
             && let Some(unit) = unit_in_letters(rest)
         {
@@ -190,9 +188,9 @@ impl<'a> Lexer<'a> {
             return;
         }
         // "concave up on (0, 1)", "maximum at x = 2"
-        let behind_word = self.tokens.last().is_some_and(|last| matches!(last.kind, Kind::Word(_)));
+        let behind_word = matches!(self.last(), Some(Kind::Word(_)));
         // "a triangle", "an odd function"
-        let opens = self.tokens.last().is_none_or(|last| last.kind.word() == Some("and"));
+        let opens = self.last().is_none_or(|kind| kind.word() == Some("and"));
         let article = opens && matches!(run.as_str(), "a" | "A" | "an" | "An");
         if article && is_noun_phrase(&rest[length..])
             || behind_word && self.spaced && matches!(run.as_str(), "up" | "at" | "on")

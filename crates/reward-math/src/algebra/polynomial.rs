@@ -72,24 +72,17 @@ impl Polynomial {
         sum
     }
 
-    /// Adds another polynomial to this one.
     pub(crate) fn add(&mut self, other: &Self) {
         for (monomial, coefficient) in &other.0 {
             self.accumulate(monomial.clone(), coefficient.clone());
         }
     }
 
-    /// Adds one term.
     pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: Rational) {
         let sum = self.0.remove(&monomial).unwrap_or(Rational::ZERO) + coefficient;
         if !sum.is_zero() {
             self.0.insert(monomial, sum);
         }
-    }
-
-    /// The positive rational that divides all coefficients and leaves coprime integers.
-    pub(crate) fn content(&self) -> Rational {
-        content(self.0.values())
     }
 }
 

@@ -51,24 +51,17 @@ impl Algebra {
     /// Multiplies monomials by adding exponents.
     fn merge(&mut self, left: &Monomial, right: &Monomial) -> Result<Monomial> {
         self.spend(1 + (left.len() + right.len()) as u64 / 2)?;
-        let mut merged = Monomial::with_capacity(left.len() + right.len());
-        let (mut a, mut b) = (left.iter().peekable(), right.iter().peekable());
-        loop {
-            let next = match (a.peek(), b.peek()) {
-                (Some(x), Some(y)) if x.0 == y.0 => {
-                    let sum = &x.1 + &y.1;
-                    b.next();
-                    a.next().map(|(id, _)| (*id, sum))
-                }
-                (Some(x), Some(y)) if x.0 > y.0 => b.next().cloned(),
-                (Some(_), _) => a.next().cloned(),
-                (None, _) => b.next().cloned(),
-            };
-            let Some((id, exponent)) = next else { return Ok(merged) };
-            if !exponent.is_zero() {
-                merged.push((id, bounded(exponent)?));
+        let mut merged = [left.as_slice(), right].concat();
+        merged.sort_by_key(|(id, _)| *id);
+        merged.dedup_by(|(id, exponent), (kept, sum)| {
+            let same = id == kept;
+            if same {
+                *sum += &*exponent;
             }
-        }
+            same
+        });
+        merged.retain(|(_, exponent)| !exponent.is_zero());
+        merged.into_iter().map(|(id, exponent)| Ok((id, bounded(exponent)?))).collect()
     }
 
     /// Brings exponents of primes into `[0, 1)` and those of `i` into `[0, 2)`.

@@ -101,6 +101,5 @@ impl Algebra {
 
 /// Returns the integer if it is at most `limit`.
 pub(super) fn at_most(value: &Rational, limit: u64) -> Option<u64> {
-    let fits = value.is_int() && !value.is_negative();
-    if fits { value.numerator().try_into().ok().filter(|&n| n <= limit) } else { None }
+    value.numerator().try_into().ok().filter(|&n| value.is_int() && n <= limit)
 }

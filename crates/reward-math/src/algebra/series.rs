@@ -8,6 +8,12 @@ use crate::expression::Expression;
 /// Most terms that are added one by one.
 const MOST_TERMS: i64 = 512;
 
+/// Fuel of the normal form of the quotient of two terms.
+const RATIO_FUEL: u64 = 1000;
+
+/// Fuel of the normal form of a step from one argument of a factorial to the next.
+const STEP_FUEL: u64 = 20_000;
+
 impl Algebra {
     /// Returns the value of `\sum_{k=0}^{2024} 3^k` or `\sum_{k=1}^{100} k^2`; `None` if an end is no integer, or the
     /// terms hold other names or functions.
@@ -27,16 +33,12 @@ impl Algebra {
             let here = body.with(index, &Expression::integer(place));
             Ok(algebra.normalise(&here)?.as_constant())
         };
-        if is_geometric(body, index) {
-            let Some(first) = term(self, low)?.filter(|first| !first.is_zero()) else {
-                return Ok(None);
-            };
-            let (Some(second), Some(behind)) = (term(self, low + 1)?, term(self, high + 1)?) else {
+        if let Some(ratio) = self.constant_ratio(body, index)? {
+            let (Some(first), Some(behind)) = (term(self, low)?, term(self, high + 1)?) else {
                 return Ok(None);
             };
             // The sum is (a rⁿ - a)/(r - 1), with `a rⁿ` behind its last term.
-            let ratio = second / &first;
-            return Ok((ratio != Rational::ONE)
+            return Ok((ratio != Rational::ONE && !first.is_zero())
                 .then(|| Fraction::constant((behind - first) / (ratio - Rational::ONE))));
         }
         if count >= MOST_TERMS {
@@ -51,35 +53,56 @@ impl Algebra {
         Ok(Some(Fraction::constant(sum)))
     }
 
+    /// Returns the quotient of neighbouring terms, if it is one number: the series is geometric.
+    fn constant_ratio(&mut self, body: &Expression, index: &str) -> Result<Option<Rational>> {
+        let mut algebra = Self::new(RATIO_FUEL);
+        let ratio = neighbours(body, index);
+        let ratio = ratio.and_then(|ratio| algebra.normalise(&ratio).ok()?.as_constant());
+        self.spend(RATIO_FUEL - algebra.fuel)?;
+        Ok(ratio)
+    }
+
     fn integer(&mut self, end: &Expression) -> Result<Option<i64>> {
         let value = self.normalise(end)?.as_constant().filter(Rational::is_int);
         Ok(value.and_then(|value| i64::try_from(value.numerator()).ok()))
     }
 }
 
-/// Returns true for a constant times powers of constants with exponents that are linear in the index.
-fn is_geometric(body: &Expression, index: &str) -> bool {
-    match body {
-        Expression::Power(base, exponent) => !base.holds(index) && is_linear(exponent, index),
-        Expression::Product(factors) => factors.iter().all(|factor| is_geometric(factor, index)),
-        Expression::Quotient(top, bottom) => {
-            is_geometric(top, index) && is_geometric(bottom, index)
+/// Returns the quotient of the next term and this one, if it can be written down.
+pub(crate) fn neighbours(term: &Expression, index: &str) -> Option<Expression> {
+    let one_more = Expression::symbol(index) + Expression::integer(1);
+    let next = |expression: &Expression| expression.with(index, &one_more);
+    let varies = |expression: &Expression| expression.holds(index);
+    let step = |argument: &Expression| next(argument) - argument.clone();
+    Some(match term {
+        term if !varies(term) => Expression::integer(1),
+        Expression::Product(factors) => Expression::Product(
+            factors.iter().map(|factor| neighbours(factor, index)).collect::<Option<_>>()?,
+        ),
+        Expression::Quotient(top, bottom) => neighbours(top, index)? / neighbours(bottom, index)?,
+        Expression::Negative(inner) => neighbours(inner, index)?,
+        Expression::Power(base, exponent) if !varies(base) => {
+            Expression::power((**base).clone(), step(exponent))
         }
-        Expression::Negative(inner) => is_geometric(inner, index),
-        other => !other.holds(index),
-    }
-}
-
-fn is_linear(exponent: &Expression, index: &str) -> bool {
-    match exponent {
-        Expression::Symbol(_) => true,
-        Expression::Sum(terms) => terms.iter().all(|term| is_linear(term, index)),
-        Expression::Negative(inner) => is_linear(inner, index),
-        Expression::Product(factors) => {
-            factors.iter().filter(|factor| factor.holds(index)).count() <= 1
-                && factors.iter().all(|factor| is_linear(factor, index))
+        Expression::Power(base, exponent) if !varies(exponent) => {
+            Expression::power(neighbours(base, index)?, (**exponent).clone())
         }
-        Expression::Quotient(top, bottom) => is_linear(top, index) && !bottom.holds(index),
-        other => !other.holds(index),
-    }
+        Expression::Function(name, parts) => match (name.as_str(), parts.as_slice()) {
+            ("factorial", [argument]) => {
+                let step = Algebra::new(STEP_FUEL).normalise(&step(argument)).ok()?;
+                let step = step.as_constant().filter(Rational::is_int)?;
+                let count = i64::try_from(step.numerator()).ok().filter(|n| (0..8).contains(n))?;
+                let factor = |k| argument.clone() + Expression::integer(k);
+                Expression::Product((1..=count).map(factor).collect())
+            }
+            ("binomial", [n, k]) => {
+                let factorial = |of: Expression| Expression::function("factorial", [of]);
+                let below = factorial(k.clone()) * factorial(n.clone() - k.clone());
+                neighbours(&(factorial(n.clone()) / below), index)?
+            }
+            _ => return None,
+        },
+        Expression::Power(..) | Expression::Root(..) => return None,
+        other => next(other) / other.clone(),
+    })
 }

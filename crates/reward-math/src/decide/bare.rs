@@ -61,7 +61,7 @@ fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
         let known = arguments.entry(name.to_owned()).or_insert_with(|| argument.to_owned());
         plain = known == argument;
     }
-    !expression.any_part(&mut |part| !collect(part, arguments)) && plain
+    expression.parts().all(|part| collect(part, arguments)) && plain
 }
 
 fn named(expression: &Expression, primes: bool) -> Expression {

@@ -124,11 +124,8 @@ impl Comparison {
                 Some(true)
             }
             // "n even"
-            (_, Some(text)) if text.ends_with("even") => {
-                Some(point.is_int() && !point.numerator().bit(0))
-            }
-            (_, Some(text)) if text.ends_with("odd") => {
-                Some(point.is_int() && point.numerator().bit(0))
+            (_, Some(text)) if text.ends_with("even") || text.ends_with("odd") => {
+                Some(point.is_int() && point.numerator().bit(0) == text.ends_with("odd"))
             }
             _ => None,
         }

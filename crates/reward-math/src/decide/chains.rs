@@ -368,12 +368,9 @@ fn rounding(expression: &Expression) -> Option<(Rational, Rational)> {
     let ten = Rational::from(10);
     if let Expression::Product(factors) = expression {
         let [mantissa, Expression::Power(base, exponent)] = factors.as_slice() else { return None };
-        let (mantissa, exponent) = (mantissa.literal()?, exponent.literal()?);
-        if base.literal()? != ten || !exponent.is_int() {
-            return None;
-        }
-        let exponent = isize::try_from(exponent.numerator().clone()).ok()?;
-        let scale = (exponent.abs() <= MOST_PLACES).then(|| ten.pow(exponent))?;
+        let mantissa = mantissa.literal().filter(|_| base.literal().as_ref() == Some(&ten))?;
+        let exponent = isize::try_from(exponent.as_integer()?).ok()?;
+        let scale = EXPONENTS.contains(&exponent).then(|| ten.pow(exponent))?;
         let place = super::last_place(places(&mantissa)?);
         return Some((mantissa * &scale, place * scale));
     }
@@ -390,8 +387,8 @@ fn half(unit: &Rational) -> Rational {
     unit * Rational::from_parts(51.into(), 100_u8.into())
 }
 
-/// Largest exponent of ten whose rounding is followed.
-const MOST_PLACES: isize = 60;
+/// Exponents of ten whose rounding is followed.
+const EXPONENTS: std::ops::RangeInclusive<isize> = -60..=60;
 
 /// Returns the number of decimal places of a number, up to ten.
 fn places(decimal: &Rational) -> Option<u32> {

@@ -1,18 +1,15 @@
 //! Parts of two answers that differ.
 
-use dashu::Rational;
-
 use crate::answer::Node;
 use crate::expression::Expression;
-use crate::numeric::Apart;
 use crate::verdict::Side;
+use crate::witness::Values;
 
 /// Parts of two answers that differ, the response's side first.
 #[derive(Debug, Clone)]
 pub(super) enum Difference {
-    Numbers(Rational, Rational),
-    Apart(Box<Apart>),
-    /// Expressions with different normal forms.
+    Apart(Box<Values>),
+    /// Expressions with different normal forms; the numbers, if their values are rational.
     Expressions(Expression, Expression),
     Shapes(String, String),
     /// A member without a partner, and the members of the other side that have none.
@@ -21,7 +18,6 @@ pub(super) enum Difference {
         member: Node,
         others: Vec<Node>,
     },
-    /// Two relations.
     Relations(Node, Node),
 }
 
@@ -29,10 +25,9 @@ impl Difference {
     /// Returns the difference seen from the other side.
     pub(super) fn turned(self) -> Self {
         match self {
-            Self::Numbers(a, b) => Self::Numbers(b, a),
             Self::Apart(apart) => {
-                let Apart { point, left, right } = *apart;
-                Self::Apart(Box::new(Apart { point, left: right, right: left }))
+                let Values { point, response: ground_truth, ground_truth: response } = *apart;
+                Self::Apart(Box::new(Values { point, response, ground_truth }))
             }
             Self::Expressions(a, b) => Self::Expressions(b, a),
             Self::Shapes(a, b) => Self::Shapes(b, a),

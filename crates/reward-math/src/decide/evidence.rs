@@ -7,7 +7,7 @@ use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::normal_form;
-use crate::numeric::{self, Apart, EnclosureComparison};
+use crate::numeric::{self, EnclosureComparison};
 use crate::verdict::{Rung, Side};
 use crate::witness::{Values, Witness};
 
@@ -42,17 +42,15 @@ impl Comparison {
     /// Returns evidence for the difference, if it can be had.
     pub(super) fn witness(&mut self, difference: Difference) -> Option<Witness> {
         match difference {
-            Difference::Numbers(a, b) => {
+            Difference::Expressions(Expression::Number(a), Expression::Number(b)) => {
                 let exactly = |part: Rational| [part.to_string(), part.to_string()];
                 let number = |number: &Rational| [number.clone(), Rational::ZERO].map(exactly);
                 let (response, ground_truth) = (number(&a), number(&b));
                 let values = Values { point: Vec::new(), response, ground_truth };
                 (a != b).then_some(Witness::Values(values))
             }
-            Difference::Apart(apart) => Some(Witness::Values(values(*apart))),
-            Difference::Expressions(a, b) => {
-                self.apart(&a, &b).map(|apart| Witness::Values(values(apart)))
-            }
+            Difference::Apart(apart) => Some(Witness::Values(*apart)),
+            Difference::Expressions(a, b) => self.apart(&a, &b).map(Witness::Values),
             Difference::Shapes(response, gold) => Witness::shapes(response, gold),
             Difference::Member { side, member, others } => {
                 let evidence = others.iter().map(|other| {
@@ -72,7 +70,7 @@ impl Comparison {
         }
     }
 
-    pub(super) fn apart(&mut self, a: &Expression, b: &Expression) -> Option<Apart> {
+    pub(super) fn apart(&mut self, a: &Expression, b: &Expression) -> Option<Values> {
         match numeric::compare(a, b, &mut self.enclosure_fuel) {
             EnclosureComparison::Different(apart) => Some(*apart),
             _ => None,
@@ -109,7 +107,7 @@ impl Comparison {
             })
         };
         match self.apart(&(p.clone() * moved(&q)), &(moved(&p) * q)) {
-            Some(apart) => Some(Witness::Proportion(values(apart))),
+            Some(apart) => Some(Witness::Proportion(apart)),
             // Multiples of one difference, in the relation or its opposite.
             None => self.sides(a, b).or_else(|| {
                 let opposite: Vec<Relation> = b_relations.iter().map(|b| b.flipped()).collect();
@@ -133,13 +131,5 @@ impl Comparison {
                 difference => self.witness(difference),
             }
         })
-    }
-}
-
-fn values(apart: Apart) -> Values {
-    Values {
-        point: apart.point.into_iter().map(|(name, value)| (name, value.to_string())).collect(),
-        response: apart.left.ends(),
-        ground_truth: apart.right.ends(),
     }
 }

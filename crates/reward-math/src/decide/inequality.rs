@@ -1,7 +1,7 @@
 //! Solutions of equations and inequalities in one variable: linear, quadratic, and of an absolute value.
 
 use dashu::Rational;
-use dashu::base::{Abs, Signed};
+use dashu::base::Signed;
 
 use super::Comparison;
 use super::region::{Failure, Part, Region};
@@ -68,24 +68,24 @@ impl Comparison {
     fn solve_polynomial(
         &mut self,
         left: &Expression,
-        relation: Relation,
+        mut relation: Relation,
         right: &Expression,
     ) -> Part {
         let (first, second) = (self.algebra.normalise(left)?, self.algebra.normalise(right)?);
         let difference = self.algebra.subtract(&first, &second)?;
         let quadratic = self.algebra.quadratic(&difference);
-        let (name, [c, b, a]) = quadratic.ok_or(Failure::NoPart)?;
+        let (name, [mut c, mut b, mut a]) = quadratic.ok_or(Failure::NoPart)?;
+        if a.is_negative() || a.is_zero() && b.is_negative() {
+            (relation, a, b, c) = (relation.flipped(), -a, -b, -c);
+        }
         if a.is_zero() {
             if b.is_zero() {
                 return Err(Failure::NoPart);
             }
-            let relation = if b.is_negative() { relation.flipped() } else { relation };
             return bounded(&name, relation, &Expression::Number(-c / b));
         }
         // Between or outside the roots of a parabola that opens upwards.
-        let (relation, b) = if a.is_negative() { (relation.flipped(), -b) } else { (relation, b) };
-        let (positive, c) = (a.clone().abs(), if a.is_negative() { -c } else { c });
-        let discriminant = &b * &b - &positive * &c * Rational::from(4);
+        let discriminant = &b * &b - &a * &c * Rational::from(4);
         let outside =
             matches!(relation, Relation::Greater | Relation::GreaterEqual | Relation::NotEqual);
         if discriminant.is_negative() {
@@ -95,7 +95,7 @@ impl Comparison {
         let root = |sign: i64| {
             let radical = Expression::root(Expression::Number(discriminant.clone()), 2);
             let sum = Expression::Number(-b.clone()) + Expression::integer(sign) * radical;
-            sum / Expression::Number(&positive + &positive)
+            sum / Expression::Number(&a + &a)
         };
         let both = matches!(relation, Relation::NotEqual | Relation::Less | Relation::LessEqual);
         let combination = if both { Combination::Intersection } else { Combination::Union };

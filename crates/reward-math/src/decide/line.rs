@@ -8,7 +8,6 @@ use crate::expression::Expression;
 use crate::relation;
 use crate::table::lists;
 
-/// Names of coordinates.
 const COORDINATES: [&str; 3] = ["x", "y", "z"];
 
 /// Names of the number that runs along a line.
@@ -17,11 +16,9 @@ const PARAMETERS: &str = "t s r u \\lambda \\mu";
 /// The point of a line whose coordinate is 0 where the direction's is 1 first, and that direction.
 type Line = (Vec<Rational>, Vec<Rational>);
 
-/// Two points of a line.
 type Points = (Vec<Rational>, Vec<Rational>);
 
 impl Comparison {
-    /// Returns true if both answers are the same line.
     pub(super) fn same_line(&mut self, response: &Answer, gold: &Answer) -> bool {
         let mut line = |answer: &Answer| match (answer.readings.as_deref(), &answer.parameter) {
             (Ok([reading, ..]), None) => self.line(reading, false),

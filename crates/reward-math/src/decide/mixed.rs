@@ -1,7 +1,5 @@
 //! Comparison of answers of different kinds: words and sets, times, shares, named points, lists of one value.
 
-use dashu::{Integer, Rational};
-
 use super::difference::kind;
 use super::{Comparison, Finding, Result, is_nothing};
 use crate::answer::{Combination, Node};
@@ -103,6 +101,37 @@ impl Comparison {
         finding.map(Some)
     }
 
+    /// Compares `3\vec i + 4\vec j` with `(3, 4)`; `None` if there is no unit vector.
+    fn unit_vectors(&mut self, expression: &Expression, items: &[Node]) -> Result<Option<Finding>> {
+        const NAMES: [&str; 3] = ["\\vec i", "\\vec j", "\\vec k"];
+        // `2\hat{x} + 5\hat{z}`
+        let with_letters = expression.substituted(&|name| {
+            let place =
+                ["\\hat x", "\\hat y", "\\hat z"].iter().position(|known| *known == name)?;
+            Some(Expression::symbol(NAMES[place]))
+        });
+        let (expression, names) = (&with_letters, with_letters.variables());
+        let known = names.iter().any(|name| NAMES.contains(&name.as_str()));
+        if !known || !(2..=3).contains(&items.len()) {
+            return Ok(None);
+        }
+        let number = Expression::integer;
+        let component = |axis: Option<usize>| {
+            expression.substituted(&|name| {
+                let position = NAMES.iter().position(|known| *known == name)?;
+                Some(number(i64::from(Some(position) == axis)))
+            })
+        };
+        // An expression with a constant beside the vectors is no vector.
+        if !self.expressions(&component(None), &number(0))?.0 {
+            return self.shapes(Rung::Kind, "no vector", "a point").map(Some);
+        }
+        let components = (0..NAMES.len()).map(|axis| component(Some(axis)).into());
+        let zero = Node::from(number(0));
+        let point = items.iter().chain([&zero]).take(NAMES.len()).cloned();
+        self.ordered(&components.collect::<Vec<_>>(), &point.collect::<Vec<_>>()).map(Some)
+    }
+
     /// Returns the finding on words that mean the other side or not.
     fn is(&mut self, same: bool, (words, other): (&Node, &Node)) -> Result<Finding> {
         if same {
@@ -156,11 +185,8 @@ fn describes(node: &Node) -> bool {
 /// Returns true if hours and minutes are those of "clock h:mm", in either half of the day.
 fn is_clock(words: &str, parts: &[Expression]) -> bool {
     let ([hours, minutes] | [hours, minutes, _]) = parts else { return false };
-    let integer = |expression: &Expression| {
-        expression.literal().filter(Rational::is_int).map(|value| value.numerator().clone())
-    };
-    let (Some(hours), Some(minutes)) = (integer(hours), integer(minutes)) else { return false };
+    let Some((hours, minutes)) = hours.as_integer().zip(minutes.as_integer()) else { return false };
     // "15:30" is one time, "3:30" either of two.
-    let halves: &[i32] = if hours > Integer::from(12) { &[12] } else { &[0, 12] };
-    halves.iter().any(|half| words == format!("clock {}:{:0>2}", &hours % 12 + half, minutes))
+    let halves: &[i64] = if hours > 12 { &[12] } else { &[0, 12] };
+    halves.iter().any(|half| words == format!("clock {}:{minutes:0>2}", hours % 12 + half))
 }

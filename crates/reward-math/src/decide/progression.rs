@@ -57,7 +57,6 @@ impl Comparison {
     }
 }
 
-/// Returns the number at a place.
 fn at(number: &Expression, place: i64) -> Expression {
     number.with(PLACE, &Expression::integer(place))
 }

@@ -16,7 +16,6 @@ const MAX_CUTS: usize = 128;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Region {
     cuts: Vec<Cut>,
-    /// Variable of the region, if any.
     variable: Option<String>,
 }
 
@@ -163,22 +162,18 @@ impl Comparison {
         match node {
             Node::Joined(combination, parts) => self.fold(parts, *combination),
             Node::List { open: '{', items, .. } => {
-                let mut set = Region::default();
-                for item in items {
+                items.iter().try_fold(Region::default(), |set, item| {
                     let value = item.plain().ok_or(Failure::NoPart)?;
                     let point = Region::related(Relation::Equal, value)?;
-                    set = self.combine(&set, &point, Combination::Union)?;
-                }
-                Ok(set)
+                    self.combine(&set, &point, Combination::Union)
+                })
             }
-            Node::List { open: ' ', close, items } => {
-                match close {
-                    _ if !items.iter().all(Node::is_chain) => Err(Failure::NoPart),
-                    // "or"
-                    '|' => self.fold(items, Combination::Union),
-                    _ => self.stated(items),
-                }
+            Node::List { open: ' ', items, .. } if !items.iter().all(Node::is_chain) => {
+                Err(Failure::NoPart)
             }
+            // "or"
+            Node::List { open: ' ', close: '|', items } => self.fold(items, Combination::Union),
+            Node::List { open: ' ', items, .. } => self.stated(items),
             Node::Builder { head, conditions } => self.built(head, conditions),
             Node::List { open, close, items } => self.interval(*open, *close, items),
             Node::Chain { sides, relations } => self.solve(sides, relations),
@@ -248,7 +243,7 @@ impl Comparison {
             if high.saturating_sub(low) > MOST {
                 return Ok(None);
             }
-            items.extend((low + 1..=high).map(|value| Expression::integer(value).into()));
+            items.extend((low..=high).skip(1).map(|value| Expression::integer(value).into()));
         }
         Ok(Some(Node::List { open: '{', close: '}', items }))
     }
@@ -299,18 +294,13 @@ impl Comparison {
             let name = name.symbol().ok_or(Failure::NoPart)?;
             return Ok(self.region(set)?.of(name));
         }
-        let mut result: Option<Region> = None;
-        for (pair, relation) in sides.windows(2).zip(relations) {
+        let mut steps = sides.windows(2).zip(relations);
+        steps.try_fold(Region::line(), |region, (pair, relation)| {
             let part = self.solve_inequality(&pair[0], *relation, &pair[1])?;
-            result = Some(match result {
-                None => part,
-                Some(other) => self.combine(&other, &part, Combination::Intersection)?,
-            });
-        }
-        result.ok_or(Failure::NoPart)
+            self.combine(&region, &part, Combination::Intersection)
+        })
     }
 
-    /// Combines two regions.
     pub(super) fn combine(
         &mut self,
         left: &Region,

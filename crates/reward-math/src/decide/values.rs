@@ -6,7 +6,6 @@ use dashu::{Integer, Rational};
 
 use super::constants::with_same_constants;
 use super::difference::Difference;
-use super::member::letters_as_unit;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::calculus::calculated;
@@ -38,10 +37,7 @@ impl Comparison {
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
         }
-        if same_number_set(a, b) {
-            return Ok((true, Rung::NormalForm));
-        }
-        if self.same_arguments(a, b)? {
+        if same_number_set(a, b) || self.same_arguments(a, b)? {
             return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
@@ -60,7 +56,7 @@ impl Comparison {
             return if finding.0 { Ok(finding) } else { self.shapes(finding.1, a_size, b_size) };
         }
         let (first, second) = (beside(a, a_unit, b, b_unit), beside(b, b_unit, a, a_unit));
-        if counts_percents((a, a_unit), (b, b_unit)) || counts_percents((b, b_unit), (a, a_unit)) {
+        if counts_percents(a_unit, b, b_unit) || counts_percents(b_unit, a, a_unit) {
             return self.expressions(a, b);
         }
         let finding = self.expressions(&first, &second);
@@ -83,6 +79,22 @@ impl Comparison {
             return Ok((true, Rung::Enclosure));
         }
         finding
+    }
+
+    /// Compares residues with a modulus on both sides or on one only; `None` if there is none.
+    fn residues(&mut self, left: &Expression, right: &Expression) -> Result<Option<Finding>> {
+        match (left.arguments_of("pmod"), right.arguments_of("pmod")) {
+            (Some([value, _]), None) => self.expressions(value, right).map(Some),
+            (None, Some([value, _])) => self.expressions(left, value).map(Some),
+            (Some([a, modulus]), Some([b, other])) => {
+                let moduli = self.expressions(modulus, other)?;
+                if !moduli.0 {
+                    return Ok(Some(moduli));
+                }
+                self.expressions(a, b).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Returns true for `\Theta(4^n)` and `\Theta(2^{2n})`, `N(0, 4)` and `N(0, 2^2)`.
@@ -217,7 +229,8 @@ impl Comparison {
         if a == b {
             return Ok((true, Rung::Number));
         }
-        self.differ(Rung::Number, Difference::Numbers(a.clone(), b.clone()))
+        let [a, b] = [a, b].map(|number| Expression::Number(number.clone()));
+        self.differ(Rung::Number, Difference::Expressions(a, b))
     }
 
     pub(super) fn ratios(&mut self, left: &[Expression], right: &[Expression]) -> Result<Finding> {
@@ -300,10 +313,7 @@ fn beside(
 }
 
 /// Returns true for a value with a percent sign beside a whole number greater than 2: 1200% is not 12.
-fn counts_percents(
-    (_, unit): (&Expression, Option<&str>),
-    (other, other_unit): (&Expression, Option<&str>),
-) -> bool {
+fn counts_percents(unit: Option<&str>, other: &Expression, other_unit: Option<&str>) -> bool {
     let large = |number: Rational| number > 2.into() && number.is_int();
     unit == Some("percent") && other_unit.is_none() && other.literal().is_some_and(large)
 }
@@ -316,6 +326,23 @@ fn in_letters(letters: &Expression, unit: Option<&str>, other: Option<&str>) -> 
     Some(scaled(&value, factor))
 }
 
+/// Reads `5m` as 5 with the unit that its last letters may be.
+fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
+    let Expression::Product(factors) = expression else { return None };
+    let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
+    let (before, letters) = factors.split_at(factors.len() - letters.min(factors.len() - 1));
+    let phrase: Vec<&str> = letters.iter().filter_map(letter).collect();
+    let value = Expression::product(before.to_vec());
+    Some((value, words::unit(&phrase.join(" "))?))
+}
+
+/// Returns a single letter that may be a unit.
+fn letter(expression: &Expression) -> Option<&str> {
+    // Units named after people have a capital letter: `5n` is no force.
+    let is_unit = |name: &&str| name.len() == 1 && !lists("n j v w a k c", name);
+    expression.as_symbol().filter(is_unit)
+}
+
 fn scaled(expression: &Expression, factor: Rational) -> Expression {
     Expression::Number(factor) * expression.clone()
 }
@@ -325,11 +352,7 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
 fn from_one(expression: &Expression) -> Cow<'_, Expression> {
     // An inner sum has an index of its own.
     fn nested(node: &Expression) -> usize {
-        let mut inside = 0;
-        node.any_part(&mut |part| {
-            inside = inside.max(nested(part));
-            false
-        });
+        let inside = node.parts().map(nested).max().unwrap_or_default();
         inside + usize::from(node.is_call("sum prod"))
     }
     let changed = |node: &Expression| {
@@ -436,8 +459,7 @@ fn same_number_set(a: &Expression, b: &Expression) -> bool {
 pub(crate) fn holds_infinity(expression: &Expression) -> bool {
     // The end of a range is no value to calculate with.
     !expression.is_call("int lim sum prod")
-        && (expression.is_symbol("\\infty")
-            || expression.any_part(&mut |part| holds_infinity(part)))
+        && (expression.is_symbol("\\infty") || expression.parts().any(holds_infinity))
 }
 
 /// Returns whether a value is finite or infinite, and the sign of an infinite one.

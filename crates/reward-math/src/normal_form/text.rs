@@ -43,10 +43,7 @@ pub(super) fn fraction(printer: &Printer<'_>, value: &Fraction) -> String {
         return joined(&ordered(printer, &value.numerator), &Rational::ONE);
     }
     let below = ordered(printer, &value.denominator);
-    let mut scale = value.denominator.content().inv();
-    if is_turned(&below) {
-        scale = -scale;
-    }
+    let scale = primitive_scale(&below);
     let top = joined(&ordered(printer, &value.numerator), &scale);
     let bottom = joined(&below, &scale);
     format!("({top})/({bottom})")
@@ -58,10 +55,8 @@ pub(super) fn primitive(printer: &Printer<'_>, value: &Polynomial) -> Option<(St
         return None;
     }
     let terms = ordered(printer, value);
-    let turned = is_turned(&terms);
-    let scale = value.content().inv();
-    let scale = if turned { -scale } else { scale };
-    Some((joined(&terms, &scale), turned))
+    let scale = primitive_scale(&terms);
+    Some((joined(&terms, &scale), scale.is_negative()))
 }
 
 /// Returns `a : b` with coprime integers, or the parts themselves.
@@ -76,12 +71,13 @@ pub(super) fn ratio(printer: &Printer<'_>, parts: &[Fraction]) -> String {
     parts.join(" : ")
 }
 
-/// Returns true if the first term is negative.
-fn is_turned(terms: &[Term<'_>]) -> bool {
-    terms.first().is_some_and(|term| term.coefficient.is_negative())
+/// Returns the factor with which the coefficients are coprime integers, the first of them positive.
+fn primitive_scale(terms: &[Term<'_>]) -> Rational {
+    let scale = content(terms.iter().map(|term| term.coefficient)).inv();
+    let turned = terms.first().is_some_and(|term| term.coefficient.is_negative());
+    if turned { -scale } else { scale }
 }
 
-/// A term to print.
 struct Term<'a> {
     degree: f64,
     factors: String,

@@ -5,7 +5,7 @@ use crate::power::power;
 
 /// Enclosure of a complex number; one whose imaginary part is exactly 0 is real.
 #[derive(Debug, Clone)]
-pub(crate) struct Complex {
+pub(super) struct Complex {
     pub(super) real: Real,
     pub(super) imaginary: Real,
 }
@@ -37,7 +37,7 @@ impl Complex {
     }
 
     /// Returns the least and the greatest real part, then imaginary part, as text: `3/4`, or `-5*2^-3`.
-    pub(crate) fn ends(&self) -> [[String; 2]; 2] {
+    pub(super) fn ends(&self) -> [[String; 2]; 2] {
         [self.real.ends(), self.imaginary.ends()]
     }
 

@@ -10,10 +10,8 @@ use crate::expression::Expression;
 /// Most terms of a sum, factors of a product or of a factorial.
 const MAX_TERMS: i64 = 10_000;
 
-/// Values of the variables.
 type Point<'a> = [(&'a str, Rational)];
 
-/// Value of a variable.
 #[derive(Clone)]
 pub(super) enum Value {
     Exact(Rational),
@@ -141,18 +139,17 @@ impl<'b> Evaluation<'_, 'b> {
             return self.arithmetic.exp_complex(&exponent_value);
         }
         let base_value = self.value(base)?;
-        if self.arithmetic.analytic {
-            let logarithm = self.arithmetic.logarithm_complex(&base_value)?;
-            let product = self.arithmetic.multiply_complex(&exponent_value, &logarithm)?;
-            return self.arithmetic.exp_complex(&product);
-        }
-        let base_value = base_value.into_real()?;
-        // A root of odd index has a real value for negative numbers too, and conventions differ: no result.
-        if !base_value.is_positive() {
-            let negative = base_value.is_negative();
-            return Err(if negative { Failure::Ambiguous } else { Failure::Unclear });
-        }
-        let logarithm = Complex::from(self.arithmetic.logarithm(&base_value)?);
+        let logarithm = if self.arithmetic.analytic {
+            self.arithmetic.logarithm_complex(&base_value)?
+        } else {
+            let base_value = base_value.into_real()?;
+            // A root of odd index has a real value for negative numbers too, and conventions differ: no result.
+            if !base_value.is_positive() {
+                let negative = base_value.is_negative();
+                return Err(if negative { Failure::Ambiguous } else { Failure::Unclear });
+            }
+            self.arithmetic.logarithm(&base_value)?.into()
+        };
         let product = self.arithmetic.multiply_complex(&exponent_value, &logarithm)?;
         self.arithmetic.exp_complex(&product)
     }

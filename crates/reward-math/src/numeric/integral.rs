@@ -143,7 +143,6 @@ impl<'b> Evaluation<'_, 'b> {
         bounds
     }
 
-    /// Returns the integral over a panel.
     fn panel(
         &mut self,
         variable: &'b str,

@@ -36,7 +36,7 @@ const LARGEST_EXPONENT: isize = 1 << 48;
 
 /// An interval that contains a real number.
 #[derive(Debug, Clone)]
-pub(crate) struct Real {
+pub(super) struct Real {
     pub(super) low: Repr<2>,
     pub(super) high: Repr<2>,
 }

@@ -1,5 +1,6 @@
 //! Enclosures of infinite series whose terms are a rational function of the index, signs, powers and factorials.
 
+use std::cmp::Ordering;
 use std::sync::LazyLock;
 
 use dashu::Rational;
@@ -8,7 +9,7 @@ use dashu::base::{Abs, Inverse};
 use super::complex::Complex;
 use super::evaluate::{Evaluation, Value};
 use super::real::{Failure, Real, Result};
-use crate::algebra::{Algebra, Atom, Fraction, Monomial, Polynomial};
+use crate::algebra::{Algebra, Fraction, neighbours};
 use crate::expression::Expression;
 
 /// Fuel of the normal form of a quotient of terms.
@@ -20,8 +21,8 @@ const POWERS: isize = 40;
 const MULTIPLE: u8 = 8;
 /// Terms of the Euler-Maclaurin formula.
 const CORRECTIONS: isize = 20;
-/// Largest exponent of the index.
-const MOST_DEGREE: i32 = 64;
+/// Exponents that the index may have.
+const DEGREES: std::ops::RangeInclusive<i32> = -64..=64;
 
 /// A quotient of polynomials of the index: coefficients from the constant on.
 struct Quotient {
@@ -61,13 +62,13 @@ impl<'b> Evaluation<'_, 'b> {
             0 => ratio.leading(),
             _ => return Err(Failure::Undefined),
         };
-        if limit.clone().abs() < Rational::ONE {
-            return self.geometric(index, low, body, &ratio);
+        match limit.clone().abs().cmp(&Rational::ONE) {
+            Ordering::Less => self.geometric(index, low, body, &ratio),
+            Ordering::Equal => {
+                self.rational_sum(index, low, (body, &terms), limit < Rational::ZERO)
+            }
+            Ordering::Greater => Err(Failure::Undefined),
         }
-        if limit.clone().abs() > Rational::ONE {
-            return Err(Failure::Undefined);
-        }
-        self.rational_sum(index, low, (body, &terms), limit < Rational::ZERO)
     }
 
     /// Adds the first terms one by one, the rest by powers of `1/n`.
@@ -92,7 +93,7 @@ impl<'b> Evaluation<'_, 'b> {
         }
         let from = (rational.radius() * Rational::from(MULTIPLE)).ceil();
         let from = i64::try_from(from).map_err(|_| Failure::TooLarge)?.max(low);
-        if from - low > MOST_TERMS {
+        if from.saturating_sub(low) > MOST_TERMS {
             return Err(Failure::TooLarge);
         }
         let mut total = Complex::from(Real::from(0));
@@ -160,7 +161,7 @@ impl<'b> Evaluation<'_, 'b> {
         let radius = Rational::from(from) / Rational::from(MULTIPLE);
         let bound = rational.bound_at(&radius).ok_or(Failure::Unclear)?;
         let cut = Rational::from(MULTIPLE).pow(POWERS + first - 2);
-        let error = bound * Rational::from(2 * (from + 1)) / cut;
+        let error = bound * Rational::from(2) * (Rational::from(from) + Rational::ONE) / cut;
         let error = self.arithmetic.rational(&error)?.both_signs();
         self.arithmetic.add(&rest, &error)
     }
@@ -202,27 +203,20 @@ impl Quotient {
     fn of(expression: &Expression, index: &str) -> Option<Self> {
         let mut algebra = Algebra::new(NORMAL_FORM_FUEL);
         let Fraction { numerator, denominator } = algebra.normalise(expression).ok()?;
-        let powers = |polynomial: &Polynomial| {
-            let power = |(monomial, coefficient): (&Monomial, &Rational)| match monomial.as_slice()
-            {
-                [] => Some((0, coefficient.clone())),
-                [(id, exponent)] if exponent.is_int() => {
-                    let is_index = matches!(algebra.atom(*id), Atom::Symbol(name) if name == index);
-                    let exponent = i32::try_from(exponent.numerator()).ok()?;
-                    (is_index && exponent.abs() <= MOST_DEGREE)
-                        .then(|| (exponent, coefficient.clone()))
-                }
-                _ => None,
-            };
-            polynomial.terms().map(power).collect::<Option<Vec<_>>>()
-        };
-        let (top, bottom) = (powers(&numerator)?, powers(&denominator)?);
+        let (variable, top) = algebra.powers(&numerator)?;
+        let (other, bottom) = algebra.powers(&denominator)?;
+        let small = |(power, _): &(i32, &Rational)| DEGREES.contains(power);
+        if [variable, other].into_iter().flatten().any(|name| name != index)
+            || !top.iter().chain(&bottom).all(small)
+        {
+            return None;
+        }
         let lowest = top.iter().chain(&bottom).map(|(power, _)| *power).min()?;
-        let dense = |powers: Vec<(i32, Rational)>| {
+        let dense = |powers: Vec<(i32, &Rational)>| {
             let highest = powers.iter().map(|(power, _)| *power).max()?;
             let mut dense = vec![Rational::ZERO; usize::try_from(highest - lowest).ok()? + 1];
             for (power, coefficient) in powers {
-                dense[usize::try_from(power - lowest).ok()?] = coefficient;
+                dense[usize::try_from(power - lowest).ok()?].clone_from(coefficient);
             }
             Some(dense)
         };
@@ -281,45 +275,6 @@ impl Quotient {
         }
         series
     }
-}
-
-/// Returns the quotient of the next term and this one, if it can be written down.
-fn neighbours(term: &Expression, index: &str) -> Option<Expression> {
-    let one_more = Expression::symbol(index) + Expression::integer(1);
-    let next = |expression: &Expression| expression.with(index, &one_more);
-    let varies = |expression: &Expression| expression.holds(index);
-    let step = |argument: &Expression| next(argument) - argument.clone();
-    Some(match term {
-        term if !varies(term) => Expression::integer(1),
-        Expression::Product(factors) => Expression::Product(
-            factors.iter().map(|factor| neighbours(factor, index)).collect::<Option<_>>()?,
-        ),
-        Expression::Quotient(top, bottom) => neighbours(top, index)? / neighbours(bottom, index)?,
-        Expression::Negative(inner) => neighbours(inner, index)?,
-        Expression::Power(base, exponent) if !varies(base) => {
-            Expression::power((**base).clone(), step(exponent))
-        }
-        Expression::Power(base, exponent) if !varies(exponent) => {
-            Expression::power(neighbours(base, index)?, (**exponent).clone())
-        }
-        Expression::Function(name, parts) => match (name.as_str(), parts.as_slice()) {
-            ("factorial", [argument]) => {
-                let step = Algebra::new(NORMAL_FORM_FUEL).normalise(&step(argument)).ok()?;
-                let step = step.as_constant().filter(Rational::is_int)?;
-                let count = i64::try_from(step.numerator()).ok().filter(|n| (0..8).contains(n))?;
-                let factor = |k| argument.clone() + Expression::integer(k);
-                Expression::Product((1..=count).map(factor).collect())
-            }
-            ("binomial", [n, k]) => {
-                let factorial = |of: Expression| Expression::function("factorial", [of]);
-                let below = factorial(k.clone()) * factorial(n.clone() - k.clone());
-                neighbours(&(factorial(n.clone()) / below), index)?
-            }
-            _ => return None,
-        },
-        Expression::Power(..) | Expression::Root(..) => return None,
-        other => next(other) / other.clone(),
-    })
 }
 
 /// The Bernoulli numbers `B_2, B_4, …`.

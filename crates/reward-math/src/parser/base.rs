@@ -36,7 +36,7 @@ impl Parser {
     pub(super) fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
         self.advance();
         let base = self.subscript()?;
-        let base = base.parse::<i32>().ok().filter(|base| (2..=36).contains(&base.abs()));
+        let base = base.parse::<i32>().ok().filter(|base| (2..=36).contains(&base.unsigned_abs()));
         let base = base.ok_or_else(|| self.unexpected("a number base from 2 to 36"))?;
         if digits.len() > MAX_DIGITS {
             return Err(ParseError::TooLong { found: digits.len(), limit: MAX_DIGITS });

@@ -128,7 +128,10 @@ impl Parser {
         // `\sum_k x_k`: the range is not said.
         if !grouped || self.symbol_at(0, '}') && !self.symbol_at(1, '^') {
             self.position += usize::from(grouped);
-            return Ok(Expression::function(&format!("{name} over"), [index, self.body()?]));
+            return Ok(Expression::function(
+                &format!("{name} over"),
+                [index, self.signed(Self::term)?],
+            ));
         }
         // `\sum_{n \ge 1}`
         let endless = self.eat_command("ge") || self.eat_command("geq");
@@ -143,14 +146,7 @@ impl Parser {
             None if closed && self.eat_symbol('^') => self.exponent()?,
             _ => return Err(self.unexpected("the upper end of the sum or product")),
         };
-        Ok(Expression::function(name, [index, low, high, self.body()?]))
-    }
-
-    /// Parses the body of a sum or product, which extends to the next sign.
-    fn body(&mut self) -> Result<Expression> {
-        let negative = self.eat_signs();
-        let body = self.term()?;
-        Ok(if negative { -body } else { body })
+        Ok(Expression::function(name, [index, low, high, self.signed(Self::term)?]))
     }
 
     /// Parses one TeX argument: a group, or the next single digit.
@@ -289,7 +285,7 @@ impl Parser {
             return Ok(arguments);
         }
         // `\ln -x`
-        let mut factors = vec![self.signed_factor()?];
+        let mut factors = vec![self.signed(Self::factor)?];
         loop {
             // `\cos 25^\circ \sqrt 2`
             let is_angle = factors.last().is_some_and(|last| last.is_call("degrees"));

@@ -85,8 +85,8 @@ fn series(name: &str, index: &str, ends: (i64, Expression), term: Expression) ->
 
 /// Returns true if the pattern of an index has these terms from `start` on.
 fn follows((index, pattern): (&str, &Expression), terms: &[Expression], start: i64) -> bool {
-    (start..).zip(terms).all(|(place, term)| {
-        let here = pattern.with(index, &Expression::integer(place));
+    (0..).zip(terms).all(|(place, term)| {
+        let here = pattern.with(index, &Expression::integer(start.saturating_add(place)));
         let mut algebra = Algebra::new(FUEL);
         let mut same = || {
             let (here, term) = (algebra.normalise(&here)?, algebra.normalise(term)?);

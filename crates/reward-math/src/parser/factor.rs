@@ -111,15 +111,14 @@ impl Parser {
     }
 
     pub(super) fn exponent(&mut self) -> Result<Expression> {
-        let negative = self.eat_signs();
-        let base = self.primary()?;
-        // Right-associative where braces are missing: 2^3^2 = 2^9.
-        let exponent = if self.at_symbol('^') && !self.command_at(1, "circ") {
-            Expression::power(base, self.behind(Self::exponent)?)
-        } else {
-            base
-        };
-        Ok(if negative { -exponent } else { exponent })
+        self.signed(|parser| {
+            let base = parser.primary()?;
+            // Right-associative where braces are missing: 2^3^2 = 2^9.
+            if parser.at_symbol('^') && !parser.command_at(1, "circ") {
+                return Ok(Expression::power(base, parser.behind(Self::exponent)?));
+            }
+            Ok(base)
+        })
     }
 
     pub(crate) fn primary(&mut self) -> Result<Expression> {
@@ -155,15 +154,13 @@ impl Parser {
             Some(Kind::Symbol('{')) => self.enclosed('{', '}'),
             Some(kind) if kind.is_any("(", "langle") && self.at_separated() => self.vector(),
             // `(101)_2`
-            Some(Kind::Symbol('(')) if self.symbol_at(2, ')') && self.symbol_at(3, '_') => {
-                match self.peek_at(1) {
-                    Some(Kind::Number { digits, .. }) => {
-                        let digits = digits.clone();
-                        self.position += 3;
-                        self.number_in_base(&digits)
-                    }
-                    _ => self.enclosed('(', ')'),
-                }
+            Some(Kind::Symbol('('))
+                if self.symbol_at(2, ')')
+                    && self.symbol_at(3, '_')
+                    && let Some(Kind::Number { digits, .. }) = self.peek_at(1).cloned() =>
+            {
+                self.position += 3;
+                self.number_in_base(&digits)
             }
             Some(Kind::Symbol('(')) => self.enclosed('(', ')'),
             Some(Kind::Symbol('[')) => self.enclosed('[', ']'),

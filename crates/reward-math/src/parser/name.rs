@@ -1,8 +1,5 @@
 //! Parser of letters as names: variables with subscripts, functions, events, angles, numbers of combinations.
 
-use dashu::Rational;
-use dashu::base::Signed;
-
 use super::function::is_greek;
 use super::{Parser, Result};
 use crate::expression::Expression;
@@ -244,10 +241,8 @@ fn counted(name: &str, n: Expression, k: Expression) -> Expression {
 ///
 /// They are integers in this order, or `n` is a usual letter for one. `C_1^2` is a square.
 fn may_count(n: &Expression, k: &Expression) -> bool {
-    if let (Some(n), Some(k)) = (n.literal(), k.literal()) {
-        let countable =
-            n.is_int() && n >= Rational::from(2) && u64::try_from(n.numerator()).is_ok();
-        return countable && k.is_int() && !k.is_negative() && k <= n;
+    if let Some((n, k)) = n.as_integer().zip(k.as_integer()) {
+        return n >= 2 && (0..=n).contains(&k);
     }
     let letters = n.variables();
     !letters.is_empty() && letters.iter().all(|name| matches!(name.as_str(), "n" | "m" | "N"))

@@ -70,7 +70,7 @@ impl Parser {
                 let crosses = self.at_command("times");
                 self.advance();
                 signs += 1;
-                let factor = self.signed_factor()?;
+                let factor = self.signed(Self::factor)?;
                 let factor = self.with_fraction(factor)?;
                 match above.pop() {
                     Some(left) if crosses && is_vector(&left) && is_vector(&factor) => {
@@ -90,7 +90,7 @@ impl Parser {
             {
                 let slash = self.at_symbol('/');
                 self.advance();
-                let factor = self.signed_factor()?;
+                let factor = self.signed(Self::factor)?;
                 below.push(if slash { factor } else { self.with_fraction(factor)? });
             } else if self.starts_factor(above.last()) || signs > 0 && self.at_command("ldots") {
                 above.push(self.factor()?);
@@ -108,12 +108,6 @@ impl Parser {
         let closes = |kind: &Kind| kind.is_symbol(']') || kind.is_command("}");
         let joined = !self.spaced(0) || self.before().is_some_and(|kind| kind.is_any(")}", ""));
         !separated && joined && close > self.position + 2 && self.kind_at(close).is_some_and(closes)
-    }
-
-    pub(super) fn signed_factor(&mut self) -> Result<Expression> {
-        let negative = self.eat_signs();
-        let factor = self.factor()?;
-        Ok(if negative { -factor } else { factor })
     }
 
     /// Parses the fraction of `3 3/4` and `3\frac{3}{4}`, behind an integer: a proper one of integers.

@@ -66,11 +66,10 @@ pub(crate) fn names_differ(items: &[Node]) -> bool {
         } => name.split('_').next().unwrap_or_default().to_owned(),
         other => format!("{other:?}"),
     };
-    let labels: Option<Vec<String>> =
-        all_labelled(items).map(|labels| labels.iter().map(|(label, _)| name(label)).collect());
-    let different =
-        |labels: Vec<String>| labels.iter().collect::<BTreeSet<_>>().len() == labels.len();
-    labels.is_some_and(different)
+    all_labelled(items).is_some_and(|labels| {
+        let names: BTreeSet<String> = labels.iter().map(|(label, _)| name(label)).collect();
+        names.len() == labels.len()
+    })
 }
 
 /// Expands `x = y = 2` to `x = 2, y = 2`.

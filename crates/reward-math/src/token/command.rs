@@ -70,13 +70,11 @@ impl Lexer<'_> {
 
     /// Reads `4.7\,\mu\mathrm{F}` and `2200\,\Omega` behind a number as measures.
     fn electrical(&mut self, name: &str, behind: &str, length: usize) -> bool {
-        let last = self.tokens.last().map(|token| &token.kind);
-        let value =
-            last.is_some_and(|kind| matches!(kind, Kind::Number { .. }) || kind.is_symbol('}'));
+        let value = self.behind_value();
         let unit = pattern!(
             r"^\s*(?:\\(?:mathrm|text)\s*\{\s*([A-Za-z]{1,3})\s*\}|([FCAVWHTmsg])(?:[^A-Za-z(^_]|$))"
         );
-        let kilo = matches!(last, Some(Kind::Text(text)) if text == "k");
+        let kilo = matches!(self.last(), Some(Kind::Text(text)) if text == "k");
         match unit.captures(behind) {
             // `5\mu m` is a product.
             Some(unit)
@@ -169,10 +167,7 @@ impl Lexer<'_> {
                 if bold
                     && (matches!(c, 'i'..='k')
                         || self.text[self.at + total..].trim_start().starts_with("\\times")
-                        || self
-                            .tokens
-                            .last()
-                            .is_some_and(|last| last.kind.is_command("times"))) =>
+                        || self.last().is_some_and(|kind| kind.is_command("times"))) =>
             {
                 self.push(Kind::Command("vec".to_owned()), 0);
                 self.push(Kind::Letter(c), total);
@@ -213,13 +208,9 @@ impl Lexer<'_> {
     /// Reads names of measures with spaces, dots and powers between them, after a value, as one text.
     fn measure(&mut self, words: &str, length: usize) -> bool {
         const LONGEST: usize = 64;
-        let behind_value = match self.tokens.last().map(|token| &token.kind) {
-            Some(Kind::Number { .. }) => true,
-            Some(kind) => kind.is_symbol('}') || kind.is_symbol(')'),
-            None => false,
-        };
+        let behind_bracket = self.last().is_some_and(|kind| kind.is_symbol(')'));
         // Texts within texts are not searched repeatedly.
-        if !behind_value || words.len() > LONGEST {
+        if !(self.behind_value() || behind_bracket) || words.len() > LONGEST {
             return false;
         }
         let phrase = pattern!(r"\\cdot|\\[,;: ]|~").replace_all(words, " ");

@@ -154,12 +154,6 @@ fn scientific(text: &str) -> Option<(i64, usize)> {
 
 /// Returns `digits · 10^exponent`, with `repeating` as the digits of an infinite period.
 fn literal(digits: &str, repeating: &str, exponent: i64) -> Rational {
-    if exponent == 0
-        && repeating.is_empty()
-        && let Ok(small) = digits.parse::<u64>()
-    {
-        return Rational::from(small);
-    }
     let integer = |text: &str| text.parse::<Integer>().unwrap_or_default();
     let ten_to = |power: usize| Natural::from(10_u8).pow(power);
     let scale = ten_to(usize::try_from(exponent.unsigned_abs()).unwrap_or(usize::MAX));

@@ -142,6 +142,12 @@ pub(crate) fn values() -> Vec<String> {
         r"{}^\circ\mathbf{1\ m}\,{\rm s}".repeat(300),
         format!("x = {}7π − 3 ≈ 2.8", "1 + ".repeat(2000)),
         format!(r"a=\frac{{1}}{{3}}{}\approx 33.3\%", "=0.33".repeat(1500)),
+        format!(r"x=1\approx 2\times 10^{{{}}}", i64::MIN),
+        format!("101_{{{}}}", i32::MIN),
+        format!(r"\{{n \in \mathbb{{Z}} : {0} < n < {0}.5\}}", i64::MAX),
+        format!(r"\sum_{{n={}}}^{{\infty}} \frac{{1}}{{n^2 + 1}}", i64::MIN),
+        format!(r"\sum_{{n={}}}^{{\infty}} \frac{{1}}{{n^2}}", i64::MAX),
+        format!(r"\sum_{{n={}}}^{{\infty}} x^n = 1 + x + x^2 + \cdots", i64::MAX),
     ]
 }
 
