@@ -6,7 +6,6 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::{check, settings},
     surrogate::{clipped_at, limited, limited_log_ratio},
-    term::Visitor,
 };
 
 /// Most steps that a bound may take: a plan sums over the tokens once for each.
@@ -142,13 +141,9 @@ impl TokenLoss for Bapo {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for Bapo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Bapo {
     /// Contributions of the tokens at each place of the lower bound, negative advantages, then of the upper one, positive ones.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let (low, high): (Vec<f64>, Vec<f64>) =
             (self.low().places().collect(), self.high().places().collect());
         let mut sums = vec![ExactSum::default(); low.len() + high.len()];
@@ -181,7 +176,7 @@ impl PolicyMethod for Bapo {
         sums
     }
 
-    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+    fn constants(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
         Spread::Uniform(self.steps(&summary.sums) as f64)
     }
 }

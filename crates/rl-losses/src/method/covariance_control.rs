@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PpoClip, Scope, Semantics,
-    Treatment,
+    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PpoClip, Real, Scope,
+    Semantics, Treatment,
     method::{kl_cov::Plain, policy_method::PolicyMethod, treatment::Treated},
     parameter::{Settings, check_below, check_finite, settings},
     selection::{Order, Selection},
     surrogate::Surrogate,
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 /// Rule that selects tokens of high covariance.
@@ -120,7 +120,7 @@ settings! {
     }
 }
 
-impl PolicyMethod for CovarianceControl {
+impl Visited for CovarianceControl {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         let (base, treatment) = (self.base.surrogate(), self.treatment);
         if base == Surrogate::PLAIN {
@@ -130,7 +130,9 @@ impl PolicyMethod for CovarianceControl {
             visitor.visit(&Treated { base, treatment })
         }
     }
+}
 
+impl<R: Real> PolicyMethod<R> for CovarianceControl {
     fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         let by = match self.select {
