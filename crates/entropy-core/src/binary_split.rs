@@ -38,13 +38,11 @@ impl BinarySplit {
             policy.actions()
         );
         let side = |wanted: bool| {
-            let logits: Vec<f64> = std::iter::zip(policy.log_probs(), is_right)
-                .map(
-                    |(log_prob, right)| {
-                        if *right == wanted { *log_prob } else { f64::NEG_INFINITY }
-                    },
-                )
-                .collect();
+            let logit = |(log_prob, right): (&f64, &bool)| {
+                if *right == wanted { *log_prob } else { f64::NEG_INFINITY }
+            };
+            let logits: Vec<f64> =
+                std::iter::zip(policy.log_probs(), is_right).map(logit).collect();
             let side = Categorical::from_logits(&logits).ok();
             let log_mass = side.as_ref().map_or(f64::NEG_INFINITY, |side| {
                 policy.log_probs()[side.mode()] - side.log_probs()[side.mode()]

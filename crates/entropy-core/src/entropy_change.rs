@@ -135,13 +135,7 @@ impl Categorical {
     }
 
     pub(crate) fn range_over_support(&self, values: &[f64]) -> f64 {
-        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-        for (action, &value) in values.iter().enumerate() {
-            if self.is_possible(action) {
-                low = low.min(value);
-                high = high.max(value);
-            }
-        }
-        high - low
+        let possible = || self.possible().map(|action| values[action]);
+        possible().fold(f64::NEG_INFINITY, f64::max) - possible().fold(f64::INFINITY, f64::min)
     }
 }

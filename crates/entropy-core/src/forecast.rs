@@ -76,14 +76,10 @@ impl Forecast {
         let last = entropy.len() - 1;
         let now = reward[fitted - 1];
         let squares = rest_reward.iter().map(|reward| (reward - now).powi(2)).sum::<f64>();
-        let intervals = (fitted > 2)
-            .then(|| {
-                rest_entropy
-                    .iter()
-                    .map(|entropy| law.prediction_interval(*entropy, confidence))
-                    .collect::<Result<Vec<Interval>, InputError>>()
-            })
-            .transpose()?;
+        let interval = |entropy: &f64| law.prediction_interval(*entropy, confidence);
+        let intervals: Option<Result<Vec<Interval>, InputError>> =
+            (fitted > 2).then(|| rest_entropy.iter().map(interval).collect());
+        let intervals = intervals.transpose()?;
         let covered = intervals.as_ref().map(|intervals| {
             let within = std::iter::zip(intervals, rest_reward)
                 .filter(|(interval, reward)| interval.contains(**reward));

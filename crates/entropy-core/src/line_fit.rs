@@ -54,10 +54,19 @@ impl LineFit {
     ///
     /// If the columns differ in length.
     pub fn rmse_on(&self, x: &[f64], y: &[f64]) -> Option<f64> {
-        assert!(x.len() == y.len(), "{} values of x for {} of y: expected pairs", x.len(), y.len());
-        let squares = std::iter::zip(x, y).map(|(x, y)| (y - self.predict(*x)).powi(2));
-        (!x.is_empty()).then(|| (sum(squares) / x.len() as f64).sqrt())
+        rmse(x, y, |x| self.predict(x))
     }
+}
+
+/// Root mean squared error of `y` predicted from `x`; `None` for no points.
+///
+/// # Panics
+///
+/// If the columns differ in length.
+pub(crate) fn rmse(x: &[f64], y: &[f64], predict: impl Fn(f64) -> f64) -> Option<f64> {
+    assert!(x.len() == y.len(), "{} values of x for {} of y: expected pairs", x.len(), y.len());
+    let squares = std::iter::zip(x, y).map(|(x, y)| (y - predict(*x)).powi(2));
+    (!x.is_empty()).then(|| (sum(squares) / x.len() as f64).sqrt())
 }
 
 /// Returns true if the squared deviations of a column are only the rounding of its mean.

@@ -2,9 +2,8 @@
 
 use crate::input_error::InputError;
 use crate::interval::{Interval, two_sided_quantile};
-use crate::line_fit::{LineFit, is_constant};
+use crate::line_fit::{LineFit, is_constant, rmse};
 use crate::paired_moments::PairedMoments;
-use crate::summation::sum;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -219,14 +218,7 @@ impl PerformanceLaw {
     ///
     /// If the columns differ in length.
     pub fn rmse_on(&self, entropy: &[f64], reward: &[f64]) -> Option<f64> {
-        assert!(
-            entropy.len() == reward.len(),
-            "{} entropies and {} rewards: expected pairs",
-            entropy.len(),
-            reward.len()
-        );
-        let squares = std::iter::zip(entropy, reward).map(|(h, r)| (r - self.predict(*h)).powi(2));
-        (!entropy.is_empty()).then(|| (sum(squares) / entropy.len() as f64).sqrt())
+        rmse(entropy, reward, |entropy| self.predict(entropy))
     }
 }
 

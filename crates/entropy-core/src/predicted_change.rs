@@ -2,11 +2,10 @@
 //!
 //! Every figure equals [`Categorical::entropy_change_first_order`] of the step of the same name in
 //! [`logit_step`]; the forms here say why, and sum terms of one sign where there
-//! are such.
+//! are such. Penalties of a divergence have no such form: take that of their step.
 
 use crate::categorical::Categorical;
 use crate::exact::{self, Direction, Figure};
-use crate::input_error::InputError;
 use crate::logit_step::{self, UpdateRule};
 
 impl UpdateRule {
@@ -145,49 +144,6 @@ fn bonus_strength(policy: &Categorical, rule: UpdateRule) -> f64 {
             UpdateRule::NaturalPolicyGradient => square,
         }
     })
-}
-
-/// Effect of a penalty `β KL(π ‖ π_ref)`. With `D = log π - log π_ref`:
-///
-/// ```text
-/// policy gradient:          η β Σ π² (log π + H)(D - KL)
-/// natural policy gradient:  η β (Var(log π) - Cov(log π, log π_ref))
-/// ```
-///
-/// Derivation: `docs/theory.md#reference-kl`.
-///
-/// # Errors
-///
-/// [`InputError`] if the reference has another number of actions, or lacks one that the policy can
-/// take.
-pub fn kl_to_reference(
-    policy: &Categorical,
-    reference: &Categorical,
-    rule: UpdateRule,
-    beta: f64,
-    eta: f64,
-) -> Result<f64, InputError> {
-    let step = logit_step::kl_to_reference(policy, reference, rule, beta, eta)?;
-    Ok(policy.entropy_change_first_order(&step))
-}
-
-/// Effect of a penalty `β KL(π_ref ‖ π)` under the policy gradient:
-/// `η β Σ π (log π + H)(π - π_ref)`.
-///
-/// Derivation: `docs/theory.md#reference-kl`.
-///
-/// # Errors
-///
-/// [`InputError`] if the reference has another number of actions, or can take one that the policy
-/// cannot.
-pub fn kl_from_reference(
-    policy: &Categorical,
-    reference: &Categorical,
-    beta: f64,
-    eta: f64,
-) -> Result<f64, InputError> {
-    let step = logit_step::kl_from_reference(policy, reference, beta, eta)?;
-    Ok(policy.entropy_change_first_order(&step))
 }
 
 /// The entropy bonus at which the entropy of a population neither falls nor rises, in reward per

@@ -50,8 +50,7 @@ impl Quadrants {
             centred_log_prob.len(),
             covariance.len()
         );
-        let mut counts = [0u64; 5];
-        let mut sums = [Accumulator::default(); 5];
+        let mut sums = [(0, Accumulator::default()); 5];
         for (token, advantage) in advantage.iter().enumerate() {
             let likely = centred_log_prob[token] >= 0.0;
             let kind = match (advantage.partial_cmp(&0.0), likely) {
@@ -61,17 +60,11 @@ impl Quadrants {
                 (Some(std::cmp::Ordering::Less), false) => 3,
                 _ => 4,
             };
-            counts[kind] += 1;
-            sums[kind].add(covariance[token]);
+            sums[kind].0 += 1;
+            sums[kind].1.add(covariance[token]);
         }
-        let quadrant =
-            |kind: usize| Quadrant { tokens: counts[kind], covariance: sums[kind].total() };
-        Self {
-            up_likely: quadrant(0),
-            up_unlikely: quadrant(1),
-            down_likely: quadrant(2),
-            down_unlikely: quadrant(3),
-            still: quadrant(4),
-        }
+        let quadrants = sums.map(|(tokens, sum)| Quadrant { tokens, covariance: sum.total() });
+        let [up_likely, up_unlikely, down_likely, down_unlikely, still] = quadrants;
+        Self { up_likely, up_unlikely, down_likely, down_unlikely, still }
     }
 }

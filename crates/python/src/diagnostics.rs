@@ -12,20 +12,22 @@ use crate::error::value_error;
 use crate::repr::record;
 use crate::trained::Trained;
 
-/// Columns that were checked against each other.
-struct Tokens<'a> {
+/// The trained tokens of columns that were checked against each other.
+struct Tokens<'a, 'py> {
+    trained: Trained<'py>,
     log_prob: Cow<'a, [f64]>,
     advantage: Cow<'a, [f64]>,
     entropy: Option<Cow<'a, [f64]>>,
 }
 
-impl<'a> Tokens<'a> {
+impl<'a, 'py> Tokens<'a, 'py> {
     fn new(
-        trained: &Trained<'_>,
-        log_prob: &'a Column<'_>,
+        log_prob: &'a Column<'py>,
         advantage: &'a Column<'_>,
         entropy: Option<&'a Column<'_>>,
+        response_mask: Option<Mask>,
     ) -> PyResult<Self> {
+        let trained = Trained::new("log_prob", log_prob, response_mask)?;
         let log_prob = trained.doubles("log_prob", log_prob)?;
         let advantage = trained.doubles("advantage", advantage)?;
         let entropy = entropy.map(|entropy| trained.doubles("entropy", entropy)).transpose()?;
@@ -36,7 +38,7 @@ impl<'a> Tokens<'a> {
         if let Some(entropy) = &entropy {
             batch.with(rl_losses::Column::Entropy, entropy).map_err(value_error)?;
         }
-        Ok(Self { log_prob, advantage, entropy })
+        Ok(Self { trained, log_prob, advantage, entropy })
     }
 
     fn covariances(&self) -> Vec<f64> {
@@ -69,9 +71,8 @@ pub(crate) fn token_covariances<'py>(
     entropy: Option<Column<'py>>,
     response_mask: Option<Mask>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
-    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
-    trained.result(py, tokens.covariances())
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref(), response_mask)?;
+    tokens.trained.result(py, tokens.covariances())
 }
 
 record! {
@@ -82,7 +83,7 @@ record! {
     /// fraction: share of the tokens, 0 to 1.
     /// tokens: number of these tokens, rounded up, at least one.
     /// mean: their mean covariance, nat·reward.
-    TopMean {
+    TopMean from entropy_core::TopMean {
         fraction: f64,
         tokens: usize,
         mean: f64,
@@ -96,7 +97,7 @@ record! {
     /// ----------
     /// level: share of the tokens below, 0 to 1.
     /// value: covariance, nat·reward.
-    Quantile {
+    Quantile from entropy_core::Quantile {
         level: f64,
         value: f64,
     }
@@ -128,17 +129,14 @@ pub(crate) fn covariance_summary<'py>(
     entropy: Option<Column<'py>>,
     response_mask: Option<Mask>,
 ) -> PyResult<CovarianceSummary> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
-    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref(), response_mask)?;
     let entropy_core::CovarianceSummary { tokens, mean, top_means, quantiles } =
         entropy_core::CovarianceSummary::of(&tokens.covariances());
-    let top = |entropy_core::TopMean { fraction, tokens, mean }| TopMean { fraction, tokens, mean };
-    let quantile = |entropy_core::Quantile { level, value }| Quantile { level, value };
     Ok(CovarianceSummary {
         tokens,
         mean,
-        top_means: top_means.into_iter().map(top).collect(),
-        quantiles: quantiles.into_iter().map(quantile).collect(),
+        top_means: top_means.into_iter().map(TopMean::from).collect(),
+        quantiles: quantiles.into_iter().map(Quantile::from).collect(),
     })
 }
 
@@ -149,7 +147,7 @@ record! {
     /// ----------
     /// tokens: number of tokens.
     /// covariance: sum of their covariances, nat·reward.
-    Quadrant {
+    Quadrant from entropy_core::Quadrant {
         tokens: u64,
         covariance: f64,
     }
@@ -160,7 +158,7 @@ record! {
     ///
     /// To first order, under the natural policy gradient, up_likely and down_unlikely lower the entropy;
     /// up_unlikely and down_likely raise it. Tokens with advantage 0 are in still.
-    Quadrants {
+    Quadrants from entropy_core::Quadrants {
         up_likely: Quadrant,
         up_unlikely: Quadrant,
         down_likely: Quadrant,
@@ -178,20 +176,10 @@ pub(crate) fn quadrants<'py>(
     entropy: Option<Column<'py>>,
     response_mask: Option<Mask>,
 ) -> PyResult<Quadrants> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
-    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref(), response_mask)?;
     let entropy = tokens.entropy.as_deref();
     let quadrants = rl_losses::quadrants(&tokens.log_prob, &tokens.advantage, entropy);
-    let entropy_core::Quadrants { up_likely, up_unlikely, down_likely, down_unlikely, still } =
-        quadrants.map_err(value_error)?;
-    let quadrant = |entropy_core::Quadrant { tokens, covariance }| Quadrant { tokens, covariance };
-    Ok(Quadrants {
-        up_likely: quadrant(up_likely),
-        up_unlikely: quadrant(up_unlikely),
-        down_likely: quadrant(down_likely),
-        down_unlikely: quadrant(down_unlikely),
-        still: quadrant(still),
-    })
+    quadrants.map(Quadrants::from).map_err(value_error)
 }
 
 record! {
@@ -229,10 +217,9 @@ pub(crate) fn predicted_entropy_change<'py>(
     mean_score: Option<Column<'py>>,
     response_mask: Option<Mask>,
 ) -> PyResult<EntropyChange> {
-    let trained = Trained::new("log_prob", &log_prob, response_mask)?;
-    let tokens = Tokens::new(&trained, &log_prob, &advantage, entropy.as_ref())?;
-    let mean_score = mean_score.as_ref().map(|scores| trained.doubles("mean_score", scores));
-    let mean_score = mean_score.transpose()?;
+    let tokens = Tokens::new(&log_prob, &advantage, entropy.as_ref(), response_mask)?;
+    let doubles = |scores| tokens.trained.doubles("mean_score", scores);
+    let mean_score = mean_score.as_ref().map(doubles).transpose()?;
     let known = tokens.entropy.is_some();
     let columns = EntropyChangeColumns {
         log_prob: &tokens.log_prob,
@@ -259,7 +246,7 @@ record! {
     /// mutual_information: of prompt and response, nats a response; 0 where responses ignore the prompt.
     /// retrieval_accuracy: fraction of the responses that their own prompt makes likelier than any other does; chance is
     ///     1 over the number of prompts.
-    PromptInformation {
+    PromptInformation from entropy_core::PromptInformation {
         mutual_information: f64,
         retrieval_accuracy: f64,
     }
@@ -284,7 +271,5 @@ pub(crate) fn prompt_information(
         )));
     };
     let information = entropy_core::prompt_information(&values, &own_prompts, prompts);
-    let entropy_core::PromptInformation { mutual_information, retrieval_accuracy } =
-        information.map_err(value_error)?;
-    Ok(PromptInformation { mutual_information, retrieval_accuracy })
+    information.map(PromptInformation::from).map_err(value_error)
 }

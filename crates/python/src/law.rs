@@ -117,21 +117,24 @@ pub(crate) fn fit_law(entropy: Column<'_>, reward: Column<'_>) -> PyResult<Law> 
 /// final_interval: prediction interval (low, high) of the last point; None for two fitted points.
 /// covered: fraction of the rest inside their prediction intervals; None for two fitted points.
 #[pyclass(frozen, module = "entropy_rl")]
-pub(crate) struct Forecast(entropy_core::Forecast);
+pub(crate) struct Forecast {
+    forecast: entropy_core::Forecast,
+    law: Py<Law>,
+}
 
 attributes! { Forecast, self: {
-    law: Law = Law(self.0.law.clone());
-    fitted: usize = self.0.fitted;
-    rmse_rest: f64 = self.0.rmse_rest;
-    linear_rmse_rest: f64 = self.0.linear_rmse_rest;
-    persistence_rmse_rest: f64 = self.0.persistence_rmse_rest;
-    skill_over_line: f64 = self.0.skill_over_line();
-    skill_over_persistence: f64 = self.0.skill_over_persistence();
-    gain_left: f64 = self.0.gain_left;
-    final_error: f64 = self.0.final_error;
-    bias: f64 = self.0.bias();
-    final_interval: Option<(f64, f64)> = self.0.final_interval.map(pair);
-    covered: Option<f64> = self.0.covered;
+    law: &Py<Law> = &self.law;
+    fitted: usize = self.forecast.fitted;
+    rmse_rest: f64 = self.forecast.rmse_rest;
+    linear_rmse_rest: f64 = self.forecast.linear_rmse_rest;
+    persistence_rmse_rest: f64 = self.forecast.persistence_rmse_rest;
+    skill_over_line: f64 = self.forecast.skill_over_line();
+    skill_over_persistence: f64 = self.forecast.skill_over_persistence();
+    gain_left: f64 = self.forecast.gain_left;
+    final_error: f64 = self.forecast.final_error;
+    bias: f64 = self.forecast.bias();
+    final_interval: Option<(f64, f64)> = self.forecast.final_interval.map(pair);
+    covered: Option<f64> = self.forecast.covered;
 }
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         repr(slf, &[
@@ -149,6 +152,7 @@ attributes! { Forecast, self: {
 #[pyfunction]
 #[pyo3(signature = (entropy, reward, *, share, confidence=CONFIDENCE))]
 pub(crate) fn forecast(
+    py: Python<'_>,
     entropy: Column<'_>,
     reward: Column<'_>,
     share: f64,
@@ -156,5 +160,7 @@ pub(crate) fn forecast(
 ) -> PyResult<Forecast> {
     let (entropy, reward) = (entropy.points("entropy")?, reward.points("reward")?);
     let forecast = entropy_core::Forecast::from_share(&entropy, &reward, share, confidence);
-    forecast.map(Forecast).map_err(value_error)
+    let forecast = forecast.map_err(value_error)?;
+    let law = Py::new(py, Law(forecast.law.clone()))?;
+    Ok(Forecast { forecast, law })
 }

@@ -13,7 +13,7 @@ use rl_losses::{Aggregation, LossSums, PolicyLoss, Real, TokenBatch};
 use crate::batch::{Columns, Flat, Precise};
 use crate::column::{Column, Mask};
 use crate::error::value_error;
-use crate::repr::{repr, shown};
+use crate::repr::{attributes, repr, shown};
 use crate::settings::{json_of, loss, parsed};
 use crate::trained::Trained;
 
@@ -138,28 +138,12 @@ pub(crate) fn plan<'py>(
     Ok(StepPlan { loss, plan, row_lengths: trained.row_lengths() })
 }
 
-#[pymethods]
-impl StepPlan {
-    #[getter]
-    fn policy_loss(&self) -> &'static str {
-        self.loss.name()
-    }
-
-    #[getter]
-    fn rows(&self) -> usize {
-        self.row_lengths.len()
-    }
-
-    #[getter]
-    fn tokens(&self) -> usize {
-        self.plan.len()
-    }
-
-    #[getter]
-    fn selected(&self) -> usize {
-        self.plan.selected_tokens().len()
-    }
-
+attributes! { StepPlan, self: {
+    policy_loss: &'static str = self.loss.name();
+    rows: usize = self.row_lengths.len();
+    tokens: usize = self.plan.len();
+    selected: usize = self.plan.selected_tokens().len();
+}
     /// Evaluate the loss on the mini-batch, or on some of its rows.
     ///
     /// rows: the mini-batch's row of each row passed; None passes all of them.
@@ -234,7 +218,9 @@ impl StepPlan {
         gradient: &[R],
     ) -> Vec<f64> {
         let weights = runs.into_iter().flat_map(|run| self.plan.part(run).weights());
-        let ratios = batch.log_ratios().map(|log_ratio| log_ratio.to_f64().exp());
+        // Above 0: where nothing is left of a ratio, neither is of the slope.
+        let ratio = |log_ratio: R| log_ratio.to_f64().exp().max(f64::MIN_POSITIVE);
+        let ratios = batch.log_ratios().map(ratio);
         let plain = zip(zip(batch.advantage(), ratios), weights);
         zip(gradient, plain)
             .map(|(slope, ((&advantage, ratio), weight))| {

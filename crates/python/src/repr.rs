@@ -2,8 +2,18 @@
 
 use pyo3::prelude::*;
 
-/// Declares a frozen class of Python with these fields, which its text lists.
+/// Declares a frozen class of Python with these fields, which its text lists. Behind `from` stands the type that it is made of,
+/// field by field.
 macro_rules! record {
+    ($(#[$about:meta])+ $name:ident from $source:path { $($field:ident: $kind:ty,)+ }) => {
+        $crate::repr::record! { $(#[$about])+ $name { $($field: $kind,)+ } }
+
+        impl From<$source> for $name {
+            fn from(source: $source) -> Self {
+                Self { $($field: source.$field.into(),)+ }
+            }
+        }
+    };
     ($(#[$about:meta])+ $name:ident { $($field:ident: $kind:ty,)+ }) => {
         $(#[$about])+
         #[pyo3::pyclass(frozen, get_all, eq, module = "entropy_rl")]

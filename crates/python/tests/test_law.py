@@ -45,6 +45,7 @@ def test_intervals_are_student_s() -> None:
 def test_a_run_is_foretold_from_its_beginning() -> None:
     told = er.forecast(entropy, reward, share=0.5)
     assert told.fitted == 20 and told.law == er.fit_law(entropy[:20], reward[:20])
+    assert told.law is told.law
     rest = reward[20:] - np.array([told.law.predict(h) for h in entropy[20:]])
     np.testing.assert_allclose(told.rmse_rest, np.sqrt((rest**2).mean()), rtol=1e-9)
     np.testing.assert_allclose(told.final_error, -rest[-1], rtol=1e-9)

@@ -83,6 +83,12 @@ def test_clip_cov_as_an_advantage_is_zero_or_the_advantage_itself() -> None:
         assert (found.advantages == np.where(clipped, 0.0, columns[2])).all()
 
 
+def test_a_token_whose_ratio_is_zero_has_no_advantage() -> None:
+    columns = dict(log_prob=[-800.0, -1.0], old_log_prob=[-1.0, -1.0], advantage=[1.0, 1.0])
+    found = er.plan("ppo-clip", **columns).evaluate(**columns)
+    assert found.gradient[0] == 0.0 and found.advantages.tolist() == [0.0, 1.0]
+
+
 def test_columns_of_one_dimension_are_one_sequence() -> None:
     flat = {name: COLUMNS[name][MASK] for name in THREE}
     plan = er.plan("ppo-clip", **flat)

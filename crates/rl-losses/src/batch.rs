@@ -78,22 +78,16 @@ pub enum BatchError {
     },
 }
 
-/// The columns of a batch by name, so that none can be passed in place of another.
-///
-/// | column         | shape      | unit   | meaning                                        |
-/// |----------------|------------|--------|------------------------------------------------|
-/// | `log_prob`     | `[tokens]` | nat    | `log π_θ(y_t)` under the policy being updated  |
-/// | `old_log_prob` | `[tokens]` | nat    | the same before the first update of this step  |
-/// | `advantage`    | `[tokens]` | reward | a constant of the loss                         |
+/// The columns of a batch, each `[tokens]`, by name, so that none can be passed in place of another.
 ///
 /// `R` is what they are stored in, `f64` or `f32`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenColumns<'a, R = f64> {
-    /// Log-probability under the policy being updated, in nats.
+    /// Log-probability `log π_θ(y_t)` under the policy being updated, in nats.
     pub log_prob: &'a [R],
-    /// Log-probability before the first update, in nats.
+    /// Log-probability before the first update of this step, in nats.
     pub old_log_prob: &'a [R],
-    /// Advantage.
+    /// Advantage, in reward: a constant of the loss.
     pub advantage: &'a [R],
 }
 

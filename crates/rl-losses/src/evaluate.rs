@@ -8,8 +8,7 @@ use crate::{
     Evaluation, LossOutput, LossSums, PlanPart, PolicyLoss, Real, Shared, Sources, StepPlan, Token,
     TokenBatch, TokenLoss,
     fast::{spread::Spread, threads::runs},
-    method::PolicyMethod,
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 /// Tokens of one piece of work: pieces are split at multiples of it, whatever the threads.

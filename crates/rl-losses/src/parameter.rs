@@ -114,6 +114,14 @@ pub(crate) trait Settings {
     fn check(&self) -> Result<(), ParameterError>;
 }
 
+/// Checks settings that are a field of others; an error names a field of theirs.
+pub(crate) fn check_within(
+    _field: &'static str,
+    settings: impl Settings + Copy,
+) -> Result<(), ParameterError> {
+    settings.check()
+}
+
 /// Serialises settings as their fields, and refuses out-of-range numbers as they are read.
 ///
 /// The types derive serde's traits with `remote = "Self"`, which makes inherent functions of them.

@@ -168,6 +168,18 @@ pub trait TokenLoss: Sync {
     }
 }
 
+/// A loss of one token, or settings that make one.
+pub(crate) trait Visited {
+    /// Hands the loss of one token to `visitor`.
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output;
+}
+
+impl<L: TokenLoss> Visited for L {
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
 /// Something to do with the loss of one token, compiled for each method.
 pub(crate) trait Visitor {
     type Output;

@@ -95,42 +95,29 @@ pub(super) type Advantages = Result<Vec<f64>, AdvantageError>;
 
 /// The rollouts of one step, as an [`AdvantageEstimator`](crate::AdvantageEstimator) reads them.
 ///
-/// | column             | shape       | unit   | meaning                                            |
-/// |--------------------|-------------|--------|----------------------------------------------------|
-/// | `rewards`          | `[samples]` | reward | outcome of each response or episode                |
-/// | `group_sizes`      | `[groups]`  | 1      | samples of each prompt, laid end to end            |
-/// | `sequence_lengths` | `[samples]` | tokens | trained tokens of each sample                      |
-/// | `token_rewards`    | `[tokens]`  | reward | reward of each token; absent: `rewards` at the end |
-/// | `values`           | `[tokens]`  | reward | critic's value **before** each token               |
-/// | `end_values`       | `[samples]` | reward | critic's value after the last token, 0 where the episode ended; absent: all ended |
-/// | `greedy_rewards`   | `[samples]` | reward | outcome of a greedy response to the same prompt    |
-/// | `process_log_ratio`| `[tokens]`  | nat    | implicit process reward model over its reference   |
-/// | `reward_components`| `[samples]` each | reward | parts that add up to `rewards`; absent: one part |
-/// | `squared_scores`   | `[tokens]`  | 1      | `1 - 2 π(y_t) + Σ π²`, the squared slope of `log π` in the logits |
-///
 /// Scope: whatever an estimator averages over all tokens or samples it averages over these; pass
 /// the whole rollout batch of all ranks.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct RolloutColumns<'a> {
-    /// Outcome of each sample.
+    /// Outcome of each response or episode, in reward, `[samples]`.
     pub rewards: &'a [f64],
-    /// Samples of each group.
+    /// Samples of each prompt, laid end to end, `[groups]`.
     pub group_sizes: &'a [usize],
-    /// Trained tokens of each sample.
+    /// Trained tokens of each sample, `[samples]`.
     pub sequence_lengths: &'a [usize],
-    /// Reward of each token.
+    /// Reward of each token, `[tokens]`; absent: that of the sample at its last token.
     pub token_rewards: Option<&'a [f64]>,
-    /// Value before each token.
+    /// Critic's value **before** each token, in reward, `[tokens]`.
     pub values: Option<&'a [f64]>,
-    /// Value after the last token of each sample that was cut off; 0 where it ended by itself.
+    /// Critic's value after the last token, in reward, `[samples]`; 0 where the episode ended by itself, absent: all did.
     pub end_values: Option<&'a [f64]>,
-    /// Outcome of a greedy response to each sample's prompt.
+    /// Outcome of a greedy response to each sample's prompt, in reward, `[samples]`.
     pub greedy_rewards: Option<&'a [f64]>,
-    /// `log π_φ(y_t) - log π_ref(y_t)` of the implicit process reward model, in nats.
+    /// `log π_φ(y_t) - log π_ref(y_t)` of the implicit process reward model, in nats, `[tokens]`.
     pub process_log_ratio: Option<&'a [f64]>,
-    /// Parts of the rewards, each `[samples]`.
+    /// Parts that add up to the rewards, each `[samples]`; absent: one part.
     pub reward_components: Option<&'a [&'a [f64]]>,
-    /// Squared norm of the derivative of `log π(y_t)` by the logits.
+    /// Squared norm of the derivative of `log π(y_t)` by the logits, `1 - 2 π(y_t) + Σ π²`, `[tokens]`.
     pub squared_scores: Option<&'a [f64]>,
 }
 

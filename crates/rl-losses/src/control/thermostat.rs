@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ControlError, EntropyTarget};
 use crate::parameter::{
-    ParameterError, Settings, check_at_most, check_below, check_below_one, check_not_negative,
-    check_positive, settings,
+    ParameterError, Settings, check_at_most, check_below, check_not_negative, settings,
 };
 
 /// An error of `ln H` counts as no more than this: entropy 0 is `ln 0`.
@@ -17,27 +16,33 @@ settings! {
     /// The knob is any number that raises entropy when it grows: see [`Knob`](crate::Knob).
     pub struct ThermostatSettings required {
         /// The entropy to hold.
-        pub target: EntropyTarget;
+        pub target: EntropyTarget, check_within;
         /// Knob at the start, `low..=high`: a guess of the value that holds the target.
-        pub initial: f64;
+        pub initial: f64, check_positive;
         /// Smallest knob, above 0.
-        pub low: f64;
+        pub low: f64, check_positive;
         /// Largest knob, above `low`.
-        pub high: f64;
+        pub high: f64, check_positive;
         /// Relative change of the knob per relative error of the entropy, at least 0.
         #[serde(default = "default_proportional")]
-        pub proportional: f64;
+        pub proportional: f64, check_not_negative;
         /// Relative change of the knob per relative error and step, at least 0.
         #[serde(default = "default_integral")]
-        pub integral: f64;
+        pub integral: f64, check_not_negative;
         /// Weight of the past in the measured entropy, at least 0, below 1. It delays by `s / (1 - s)`
         /// steps.
         #[serde(default)]
-        pub smoothing: f64;
+        pub smoothing: f64, check_below_one;
         /// Largest move of the knob's logarithm in one step, above 0.
         #[serde(default = "default_largest_step")]
-        pub largest_step: f64;
-    } also Self::check_in_order
+        pub largest_step: f64, check_positive;
+    } also |settings| {
+        let (low, high) = (("low", settings.low), ("high", settings.high));
+        let initial = ("initial", settings.initial);
+        check_below(low, high)?;
+        check_at_most(low, initial)?;
+        check_at_most(initial, high)
+    }
 }
 
 fn default_proportional() -> f64 {
@@ -75,22 +80,6 @@ impl ThermostatSettings {
             largest_step: default_largest_step(),
         };
         settings.check().map(|()| settings)
-    }
-
-    fn check_in_order(&self) -> Result<(), ParameterError> {
-        self.target.check()?;
-        let [low, high, initial] =
-            [("low", self.low), ("high", self.high), ("initial", self.initial)];
-        for (field, value) in [low, high, initial] {
-            check_positive(field, value)?;
-        }
-        check_below(low, high)?;
-        check_at_most(low, initial)?;
-        check_at_most(initial, high)?;
-        check_not_negative("proportional", self.proportional)?;
-        check_not_negative("integral", self.integral)?;
-        check_positive("largest_step", self.largest_step)?;
-        check_below_one("smoothing", self.smoothing).map(drop)
     }
 }
 

@@ -38,12 +38,6 @@ impl Best {
         Self { keep, best: Vec::new() }
     }
 
-    /// Adds to settled selections what `other` selects by itself.
-    pub(crate) fn settle(&mut self, mut other: Self) {
-        other.shrink();
-        self.best.extend(other.best);
-    }
-
     /// Adds a candidate; says whether the least priority that counts may have risen.
     #[inline]
     pub(crate) fn push(&mut self, priority: f64, token: u64) -> bool {

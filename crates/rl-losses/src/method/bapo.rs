@@ -1,12 +1,13 @@
 //! BAPO: bounds of the clip that move until positive tokens weigh as much as negative ones.
 
+use std::iter::zip;
+
 use crate::{
     DualClip, ExactSum, ParameterError, PlanSummary, Real, Scored, Token, TokenBatch, TokenLoss,
     fast::spread::Spread,
     method::policy_method::PolicyMethod,
     parameter::{check, settings},
     surrogate::{clipped_at, limited, limited_log_ratio},
-    term::Visitor,
 };
 
 /// Most steps that a bound may take: a plan sums over the tokens once for each.
@@ -142,46 +143,35 @@ impl TokenLoss for Bapo {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for Bapo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Bapo {
     /// Contributions of the tokens at each place of the lower bound, negative advantages, then of the upper one, positive ones.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let (low, high): (Vec<f64>, Vec<f64>) =
             (self.low().places().collect(), self.high().places().collect());
         let mut sums = vec![ExactSum::default(); low.len() + high.len()];
-        for start in (0..batch.len()).step_by(RUN) {
-            let run = start..(start + RUN).min(batch.len());
-            let policies =
-                std::iter::zip(&batch.log_prob()[run.clone()], &batch.old_log_prob()[run.clone()]);
-            let (mut terms, mut tokens) = ([0.0; RUN], [(0.0, 0.0); RUN]);
-            let (terms, tokens) = (&mut terms[..run.len()], &mut tokens[..run.len()]);
-            for ((log_prob, old_log_prob), (advantage, token)) in
-                policies.zip(std::iter::zip(&batch.advantage()[run], tokens.iter_mut()))
-            {
-                let log_ratio = log_prob.to_f64() - old_log_prob.to_f64();
-                *token = (Real::exp(limited(log_ratio)), advantage.to_f64());
-            }
-            let mut add = |sum: &mut ExactSum, term: &dyn Fn(f64, f64) -> f64| {
-                for (into, (ratio, advantage)) in std::iter::zip(&mut *terms, &*tokens) {
-                    *into = term(*ratio, *advantage);
-                }
-                sum.merge(&ExactSum::of(&*terms));
+        let policies = zip(batch.log_prob().chunks(RUN), batch.old_log_prob().chunks(RUN));
+        for ((new, old), advantages) in zip(policies, batch.advantage().chunks(RUN)) {
+            let ratio = |(new, old): (&R, &R)| Real::exp(limited(new.to_f64() - old.to_f64()));
+            let ratios: Vec<f64> = zip(new, old).map(ratio).collect();
+            let advantages: Vec<f64> =
+                advantages.iter().map(|advantage| advantage.to_f64()).collect();
+            let add = |sum: &mut ExactSum, term: &dyn Fn(f64, f64) -> f64| {
+                let terms: Vec<f64> =
+                    zip(&ratios, &advantages).map(|(r, a)| term(*r, *a)).collect();
+                sum.merge(&ExactSum::of(&terms));
             };
             let (negative, positive) = sums.split_at_mut(low.len());
-            for (sum, &bound) in std::iter::zip(negative, &low) {
+            for (sum, &bound) in zip(negative, &low) {
                 add(sum, &|ratio, advantage| ratio.max(bound) * (-advantage).max(0.0));
             }
-            for (sum, &bound) in std::iter::zip(positive, &high) {
+            for (sum, &bound) in zip(positive, &high) {
                 add(sum, &|ratio, advantage| ratio.min(bound) * advantage.max(0.0));
             }
         }
         sums
     }
 
-    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+    fn constants(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
         Spread::Uniform(self.steps(&summary.sums) as f64)
     }
 }
@@ -208,7 +198,7 @@ mod tests {
     #[test]
     fn the_lower_bound_rises_first_and_then_the_upper_one_until_both_sides_weigh_alike() {
         let close = |computed: [f64; 2], expected: [f64; 2]| {
-            let far = std::iter::zip(computed, expected).any(|(a, b)| (a - b).abs() > 1e-12);
+            let far = zip(computed, expected).any(|(a, b)| (a - b).abs() > 1e-12);
             assert!(!far, "{computed:?} {expected:?}");
         };
         let loss = Bapo::default();

@@ -1,12 +1,13 @@
 //! Clip-Cov: drop the gradient of a few tokens of high covariance.
 
 use crate::{
+    fast::real::Real,
     method::{covariance_control::CovarianceBand, policy_method::PolicyMethod},
     parameter::{ParameterError, check_fraction, settings},
     selection::{Order, Selection},
     semantics::{Centering, Scope, Semantics},
     surrogate::{ClipRange, Dropping, Surrogate},
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 settings! {
@@ -79,11 +80,13 @@ impl ClipCov {
     }
 }
 
-impl PolicyMethod for ClipCov {
+impl Visited for ClipCov {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&Dropping(self.surrogate()))
     }
+}
 
+impl<R: Real> PolicyMethod<R> for ClipCov {
     /// A draw from the band of tokens that have a gradient to lose.
     fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PpoClip, Scope, Semantics,
-    Treatment,
+    Centering, ClipRange, Column, DualClip, ParameterError, Penalty, PpoClip, Real, Scope,
+    Semantics, Treatment,
     method::{kl_cov::Plain, policy_method::PolicyMethod, treatment::Treated},
-    parameter::{check_below, check_finite, settings},
+    parameter::{Settings, check_below, check_finite, settings},
     selection::{Order, Selection},
     surrogate::Surrogate,
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 /// Rule that selects tokens of high covariance.
@@ -74,6 +74,15 @@ impl Base {
     }
 }
 
+impl Settings for Base {
+    fn check(&self) -> Result<(), ParameterError> {
+        match self {
+            Self::Unclipped => Ok(()),
+            Self::PpoClip(loss) => loss.check(),
+        }
+    }
+}
+
 settings! {
     /// Any selector with any treatment over any base: Clip-Cov over clip-higher, KL-Cov with a k3
     /// penalty or anchored at the reference, per-state covariances, a smaller weight in place of a drop.
@@ -97,9 +106,9 @@ settings! {
         /// Treatment of the selected tokens: `penalise = { divergence, coefficient, anchor }`,
         /// `"drop"`, `"detach"` or `reweight = { factor }`. `anchor` is `"old"`, `"rollout"` or, with
         /// `algorithm.reference_kl`, `"reference"`.
-        pub treatment: Treatment = Treatment::Penalise(Penalty::DEFAULT);
+        pub treatment: Treatment = Treatment::Penalise(Penalty::DEFAULT), check_within;
         /// Loss of other tokens: `"unclipped"` or `ppo-clip = { … }` with its settings.
-        pub base: Base = Base::CLIP_HIGHER;
+        pub base: Base = Base::CLIP_HIGHER, check_within;
         /// Means that the covariance is centred by: `"batch"` as published, or `"state"` as in the
         /// theory.
         pub centering: Centering = Centering::Batch;
@@ -111,7 +120,7 @@ settings! {
     }
 }
 
-impl PolicyMethod for CovarianceControl {
+impl Visited for CovarianceControl {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         let (base, treatment) = (self.base.surrogate(), self.treatment);
         if base == Surrogate::PLAIN {
@@ -121,7 +130,9 @@ impl PolicyMethod for CovarianceControl {
             visitor.visit(&Treated { base, treatment })
         }
     }
+}
 
+impl<R: Real> PolicyMethod<R> for CovarianceControl {
     fn selection(&self) -> Option<Selection> {
         let Self { fraction, centering, scope, semantics, .. } = *self;
         let by = match self.select {

@@ -6,7 +6,6 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::settings,
     surrogate::{Surrogate, limited_log_ratio},
-    term::Visitor,
 };
 
 /// Magnitude beyond any log-probability or advantage, so that its moments are finite whatever the columns hold.
@@ -87,13 +86,9 @@ impl TokenLoss for CovarianceWeight {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for CovarianceWeight {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for CovarianceWeight {
     /// Moments of the covariances' factors.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         sums_of(batch.log_prob(), batch.advantage(), |x, y| {
             let (x, y) = (x.held(-LARGEST, LARGEST), y.held(-LARGEST, LARGEST));
             [x, y, x * x, x * y, y * y, x * x * y, x * y * y, x * x * y * y]
@@ -101,11 +96,7 @@ impl PolicyMethod for CovarianceWeight {
     }
 
     /// Sum of the weights.
-    fn later_sums<R: Real>(
-        &self,
-        batch: &TokenBatch<'_, R>,
-        summary: &PlanSummary,
-    ) -> Vec<ExactSum> {
+    fn later_sums(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<ExactSum> {
         let gaussian = gaussian(summary);
         sums_of(batch.log_prob(), batch.advantage(), |log_prob, advantage| {
             [weight(gaussian, log_prob, advantage)]

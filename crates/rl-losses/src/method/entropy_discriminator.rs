@@ -8,7 +8,7 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::settings,
     surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 /// Magnitude beyond any discriminator, in nats: that of a policy is at most the logarithm of its actions.
@@ -52,13 +52,15 @@ impl EntropyDiscriminator {
     }
 }
 
-impl PolicyMethod for EntropyDiscriminator {
+impl Visited for EntropyDiscriminator {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
     }
+}
 
+impl<R: Real> PolicyMethod<R> for EntropyDiscriminator {
     /// Positions of the tokens of negative advantage below the bound; none without the column.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
+    fn select(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
         let Some(bound) = self.bound(summary) else { return Vec::new() };
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         let tokens = zip(batch.advantage(), zip(batch.log_prob(), entropy)).enumerate();
@@ -69,7 +71,7 @@ impl PolicyMethod for EntropyDiscriminator {
     }
 
     /// Sums of the discriminators and of their squares.
-    fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
+    fn sums(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         sums_of(batch.log_prob(), entropy, |log_prob, entropy| {
             let discriminator = discriminator(log_prob, entropy);

@@ -5,7 +5,7 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::{check_below, settings},
     surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 settings! {
@@ -37,13 +37,15 @@ settings! {
 /// Added to both entropies before they are divided, in nats.
 const SMALLEST_ENTROPY: f64 = 1e-8;
 
-impl PolicyMethod for EntropyRatioClip {
+impl Visited for EntropyRatioClip {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
     }
+}
 
+impl<R: Real> PolicyMethod<R> for EntropyRatioClip {
     /// Positions of the tokens outside the band; none without the columns.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
+    fn select(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
         let new = batch.column(Column::Entropy).unwrap_or_default();
         let old = batch.column(Column::OldEntropy).unwrap_or_default();
         let outside = |(_, (new, old)): &(usize, (&R, &R))| {

@@ -5,7 +5,6 @@ use crate::{
     fast::spread::Spread,
     method::{per_sequence::per_sequence, policy_method::PolicyMethod},
     parameter::settings,
-    term::Visitor,
 };
 
 settings! {
@@ -58,13 +57,9 @@ impl TokenLoss for Gmpo {
     }
 }
 
-impl PolicyMethod for Gmpo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Gmpo {
     /// `-mean A · exp(mean clipped log r)` of each sequence.
-    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+    fn constants(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         per_sequence(
             batch,
             |log_ratio, advantage| self.clipped(log_ratio, advantage).0,

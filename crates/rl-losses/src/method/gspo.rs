@@ -6,7 +6,6 @@ use crate::{
     method::{per_sequence::per_sequence, policy_method::PolicyMethod},
     parameter::settings,
     surrogate::Surrogate,
-    term::Visitor,
 };
 
 /// Log of the token's ratio beyond which it is held, in nats (verl).
@@ -47,13 +46,9 @@ impl TokenLoss for Gspo {
     }
 }
 
-impl PolicyMethod for Gspo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Gspo {
     /// Mean log-ratio of each sequence, in nats.
-    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+    fn constants(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         per_sequence(batch, |log_ratio, _| log_ratio, |total, _, length| total / length)
     }
 }

@@ -6,7 +6,6 @@ use crate::{
     parameter::settings,
     selection::{Order, Selection},
     surrogate::{Surrogate, limited_log_ratio},
-    term::Visitor,
 };
 
 settings! {
@@ -41,11 +40,7 @@ impl TokenLoss for HighEntropy {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for HighEntropy {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for HighEntropy {
     /// The share of highest entropy.
     fn selection(&self) -> Option<Selection> {
         let (fraction, scope, semantics) = (self.fraction, self.scope, Semantics::Exact);

@@ -6,7 +6,7 @@ use crate::{
     method::{policy_method::PolicyMethod, treatment::Treated},
     parameter::{Settings, settings},
     selection::{Order, Selection},
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 settings! {
@@ -63,11 +63,13 @@ impl KlCov {
     }
 }
 
-impl PolicyMethod for KlCov {
+impl Visited for KlCov {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&Treated { base: Plain, treatment: self.treatment() })
     }
+}
 
+impl<R: Real> PolicyMethod<R> for KlCov {
     /// The share of highest covariance. There is no test of the sign: with few tokens the highest covariance may be negative, and
     /// is penalised all the same.
     fn selection(&self) -> Option<Selection> {

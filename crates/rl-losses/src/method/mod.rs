@@ -31,8 +31,10 @@ mod vespo;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Aggregation, Column, ExactSum, ParameterError, PlanSummary, Real, Shared, TokenBatch,
-    fast::spread::Spread, parameter::Settings, selection::Selection, term::Visitor,
+    Aggregation, Column, ParameterError, Real,
+    parameter::Settings,
+    selection::Selection,
+    term::{Visited, Visitor},
 };
 
 pub use bapo::Bapo;
@@ -52,7 +54,7 @@ pub use high_entropy::HighEntropy;
 pub use kl_cov::KlCov;
 #[cfg(test)]
 pub(crate) use kl_cov::Plain;
-pub(crate) use policy_method::PolicyMethod;
+use policy_method::PolicyMethod;
 pub use ppo_clip::{DualClip, PpoClip};
 pub use preset::{Preset, presets};
 pub use reinforce::ScoreFunction;
@@ -158,6 +160,11 @@ macro_rules! methods {
                 )+ }
             }
 
+            /// The method, which plans over columns of `R`.
+            pub(crate) fn method<R: Real>(&self) -> &dyn PolicyMethod<R> {
+                match self { $(Self::$variant(loss) => loss,)+ }
+            }
+
             fn own_columns(&self) -> &'static [Column] {
                 match self { $(Self::$variant(_) => &[$($(Column::$column),+)?],)+ }
             }
@@ -169,41 +176,9 @@ macro_rules! methods {
             }
         }
 
-        impl PolicyMethod for PolicyLoss {
+        impl Visited for PolicyLoss {
             fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
                 match self { $(Self::$variant(loss) => loss.visit(visitor),)+ }
-            }
-
-            fn selection(&self) -> Option<Selection> {
-                match self { $(Self::$variant(loss) => loss.selection(),)+ }
-            }
-
-            fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<usize> {
-                match self { $(Self::$variant(loss) => loss.select(batch, summary),)+ }
-            }
-
-            fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
-                match self { $(Self::$variant(loss) => loss.constants(batch, summary),)+ }
-            }
-
-            fn shared(&self, summary: &PlanSummary, later: &[ExactSum]) -> Option<Shared> {
-                match self { $(Self::$variant(loss) => loss.shared(summary, later),)+ }
-            }
-
-            fn later_sums<R: Real>(&self, batch: &TokenBatch<'_, R>, summary: &PlanSummary) -> Vec<ExactSum> {
-                match self { $(Self::$variant(loss) => loss.later_sums(batch, summary),)+ }
-            }
-
-            fn column(&self) -> Option<Column> {
-                match self { $(Self::$variant(loss) => loss.column(),)+ }
-            }
-
-            fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
-                match self { $(Self::$variant(loss) => loss.largest(batch),)+ }
-            }
-
-            fn sums<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Vec<ExactSum> {
-                match self { $(Self::$variant(loss) => loss.sums(batch),)+ }
             }
         }
     };
@@ -342,25 +317,24 @@ methods! {
     "slows its change: tokens of extreme covariance weigh less";
 }
 
-/// Implements [`PolicyMethod`] for methods that score each token by itself and need nothing of a plan.
+/// Implements [`PolicyMethod`] for methods that need nothing of a plan.
 macro_rules! of_tokens_alone {
-    ($($method:ident),+) => {$(
-        impl PolicyMethod for $method {
-            fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-                visitor.visit(self)
-            }
-        }
-    )+};
+    ($($method:ident),+) => { $(impl<R: Real> PolicyMethod<R> for $method {})+ };
 }
 
-of_tokens_alone!(Cispo, CeGppo, DppoKl, DppoTv, Dro, DynamicClip, Sapo, ScoreFunction, SignWeight);
+of_tokens_alone! { Cispo, CeGppo, DppoKl, DppoTv, Dro, DynamicClip, PpoClip, Sapo, ScoreFunction, SignWeight }
 
 impl PolicyLoss {
+    /// The share of the tokens that is singled out, if any is.
+    pub(crate) fn selection(&self) -> Option<Selection> {
+        self.method::<f64>().selection()
+    }
+
     /// The columns this method reads besides the three.
     pub fn requirements(&self) -> Vec<Column> {
         let mut columns = self.own_columns().to_vec();
         let selection = self.selection().and_then(|selection| selection.column());
-        for column in [selection, self.column()].into_iter().flatten() {
+        for column in [selection, self.method::<f64>().column()].into_iter().flatten() {
             if !columns.contains(&column) {
                 columns.push(column);
             }

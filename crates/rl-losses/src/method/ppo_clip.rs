@@ -5,11 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::{
-    method::policy_method::PolicyMethod,
     parameter::{ParameterError, check, settings},
     semantics::Semantics,
     surrogate::{ClipRange, LOG_RATIO_LIMIT, Surrogate},
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 /// Ceiling `c > 1` on the ratio of tokens with negative advantage: `-min(max(..), -c A)`, or none.
@@ -135,7 +134,7 @@ impl PpoClip {
     }
 }
 
-impl PolicyMethod for PpoClip {
+impl Visited for PpoClip {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&self.surrogate())
     }

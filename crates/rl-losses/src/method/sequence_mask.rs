@@ -6,7 +6,7 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::settings,
     surrogate::{Dropping, Surrogate},
-    term::Visitor,
+    term::{Visited, Visitor},
 };
 
 settings! {
@@ -29,13 +29,15 @@ settings! {
     }
 }
 
-impl PolicyMethod for SequenceMask {
+impl Visited for SequenceMask {
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         visitor.visit(&Dropping(Surrogate::limited(self.clip_ratio_low, self.clip_ratio_high)))
     }
+}
 
+impl<R: Real> PolicyMethod<R> for SequenceMask {
     /// Positions of the tokens of negative advantage in the sequences beyond the bound; none without the column.
-    fn select<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
+    fn select(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Vec<usize> {
         let rollout = batch.column(Column::RolloutLogProb).unwrap_or_default();
         if rollout.is_empty() {
             return Vec::new();

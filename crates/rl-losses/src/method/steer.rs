@@ -8,7 +8,6 @@ use crate::{
     method::policy_method::PolicyMethod,
     parameter::settings,
     surrogate::{Surrogate, limited, limited_log_ratio},
-    term::Visitor,
 };
 
 /// Smallest scale of the change of entropy, in nats·reward: below it no token is held back.
@@ -63,13 +62,9 @@ impl TokenLoss for Steer {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for Steer {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Steer {
     /// `k`, given the largest `|Ω|` of the mini-batch.
-    fn constants<R: Real>(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
+    fn constants(&self, _: &TokenBatch<'_, R>, summary: &PlanSummary) -> Spread {
         Spread::Uniform(-self.smallest_weight.ln() / summary.largest.max(SMALLEST_SCALE))
     }
 
@@ -78,7 +73,7 @@ impl PolicyMethod for Steer {
     }
 
     /// Largest `|Ω|` of a part of the mini-batch.
-    fn largest<R: Real>(&self, batch: &TokenBatch<'_, R>) -> f64 {
+    fn largest(&self, batch: &TokenBatch<'_, R>) -> f64 {
         let policies = zip(batch.log_prob(), batch.old_log_prob());
         let entropy = batch.column(Column::Entropy).unwrap_or_default();
         zip(policies, zip(batch.advantage(), entropy)).fold(

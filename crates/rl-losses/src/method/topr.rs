@@ -6,7 +6,6 @@ use crate::{
     method::{per_sequence::per_sequence, policy_method::PolicyMethod},
     parameter::settings,
     surrogate::{limited, limited_log_ratio},
-    term::Visitor,
 };
 
 settings! {
@@ -56,13 +55,9 @@ impl TokenLoss for Topr {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for Topr {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Topr {
     /// Ratio of each sequence; none is needed by token.
-    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+    fn constants(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         let over = |finish: fn(f64, f64) -> f64| {
             let ratio = |taken, _, length| limited(finish(taken, length)).exp();
             per_sequence(batch, |log_ratio, _| log_ratio, ratio)

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Column, KlEstimator, Real, Scored, Sources, Term, Token, TokenLoss, parameter::settings,
+    Column, KlEstimator, ParameterError, Real, Scored, Sources, Term, Token, TokenLoss,
+    parameter::{Settings, settings},
 };
 
 /// Policy whose log-probability a penalty pulls to.
@@ -64,6 +65,16 @@ pub enum Treatment {
     Penalise(Penalty),
     /// A smaller or larger weight.
     Reweight(Reweight),
+}
+
+impl Settings for Treatment {
+    fn check(&self) -> Result<(), ParameterError> {
+        match self {
+            Self::Penalise(penalty) => penalty.check(),
+            Self::Reweight(reweight) => reweight.check(),
+            Self::Drop | Self::Detach => Ok(()),
+        }
+    }
 }
 
 impl Treatment {

@@ -6,7 +6,6 @@ use crate::{
     method::{per_sequence::per_sequence, policy_method::PolicyMethod},
     parameter::settings,
     surrogate::{LOG_RATIO_LIMIT, limited, limited_log_ratio},
-    term::Visitor,
 };
 
 /// Smallest ratio of a sequence; a smaller one counts as this.
@@ -56,13 +55,9 @@ impl TokenLoss for Vespo {
     limited_log_ratio!();
 }
 
-impl PolicyMethod for Vespo {
-    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
-        visitor.visit(self)
-    }
-
+impl<R: Real> PolicyMethod<R> for Vespo {
     /// Log-ratio of each sequence, in nats, within the bounds.
-    fn constants<R: Real>(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
+    fn constants(&self, batch: &TokenBatch<'_, R>, _: &PlanSummary) -> Spread {
         per_sequence(
             batch,
             |log_ratio, _| limited(log_ratio),

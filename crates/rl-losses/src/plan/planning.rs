@@ -9,7 +9,6 @@ use crate::{
         candidates::Best,
         scan::{self, Run},
     },
-    method::PolicyMethod,
     parameter::{Settings, check_fraction},
     plan::share::Bucket,
     selection::Selection,
@@ -122,8 +121,8 @@ impl PolicyLoss {
             _ => PlanSummary { tokens: batch.len(), ..PlanSummary::default() },
         };
         summary.sequences = batch.sequence_lengths().iter().filter(|&&length| length > 0).count();
-        summary.largest = self.largest(batch);
-        summary.sums = self.sums(batch);
+        summary.largest = self.method().largest(batch);
+        summary.sums = self.method().sums(batch);
         Ok(summary)
     }
 
@@ -156,7 +155,7 @@ impl PolicyLoss {
             Some(selection) => first_of_share(&selection, batch, share, summary, seed)
                 .map_err(|source| PlanError::Parameter { method: self.name(), source })?,
         };
-        Ok(Candidates { best, sums: self.later_sums(batch, summary) })
+        Ok(Candidates { best, sums: self.method().later_sums(batch, summary) })
     }
 
     /// The plan of a share, given the summary and the candidates of all ranks.
@@ -173,19 +172,19 @@ impl PolicyLoss {
         aggregation: &Aggregation,
     ) -> Result<StepPlan, PlanError> {
         self.check(batch)?;
-        let shared = self.shared(summary, &candidates.sums);
-        let selected = match self.selection() {
+        let method = self.method::<R>();
+        let selected = match method.selection() {
             Some(_) => share.selected(candidates.best),
-            None => self.select(batch, summary),
+            None => method.select(batch, summary),
         };
         let lengths = batch.sequence_lengths();
         Ok(StepPlan {
             tokens: batch.len(),
             selected,
             weights: aggregation.spread(lengths, summary.tokens, summary.sequences),
-            constants: self.constants(batch, summary),
-            shared,
-            column: self.column(),
+            constants: method.constants(batch, summary),
+            shared: method.shared(summary, &candidates.sums),
+            column: method.column(),
         })
     }
 
@@ -246,7 +245,7 @@ fn within_micro_batches<R: Real>(
         let summary = scan::summary(selection, batch, tokens.clone());
         let (centre, keep) = (selection.centre(&summary), selection.count(tokens.len()));
         let runs: Vec<Run> = share.runs_within(&tokens).collect();
-        all.settle(scan::first(selection, batch, (centre, seed), &runs, keep));
+        all.merge(scan::first(selection, batch, (centre, seed), &runs, keep));
     }
     all
 }

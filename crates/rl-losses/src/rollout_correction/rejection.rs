@@ -8,14 +8,13 @@ use crate::{
 };
 
 /// Unit that an importance weight is taken over.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CorrectionLevel {
     /// Each token by itself: `e^ℓ_t`. Biased (the prefix is not corrected), of low variance.
     Token,
     /// The whole response: `e^(Σ ℓ)`. Unbiased, of high variance; verl's default.
-    #[default]
     Sequence,
     /// The geometric mean over the response: `e^(mean ℓ)`. Does not grow with length; biased.
     Geometric,
@@ -116,40 +115,38 @@ impl Rejection {
     /// Sets the weights of the tokens to 0 that are left out of a response, which is not empty; both columns `[tokens]`. Returns
     /// false if the response is left out as one.
     pub(super) fn apply(self, log_ratio: &[f64], weights: &mut [f64]) -> bool {
-        let tokens = log_ratio.len() as f64;
-        let inside =
-            |low: f64, high: f64, log_ratio: f64| (low..=high).contains(&limited(log_ratio).exp());
-        let response_stays = match self {
+        match self {
             Self::Off => true,
-            Self::Ratio { level, low, high } => match level.of_response(log_ratio) {
-                Some(of_response) => inside(low, high, of_response),
-                None => return keep(log_ratio, weights, |one| inside(low, high, one)),
-            },
-            Self::Divergence { estimator, over, high } => {
-                let terms = log_ratio.iter().map(|&log_ratio| estimator.divergence(log_ratio));
-                match over {
-                    RejectionSpan::Token => {
-                        return keep(log_ratio, weights, |one| estimator.divergence(one) <= high);
-                    }
-                    RejectionSpan::Sum => terms.sum::<f64>() <= high,
-                    RejectionSpan::Mean => terms.sum::<f64>() / tokens <= high,
-                    RejectionSpan::Max => terms.fold(0.0, f64::max) <= high,
-                }
+            Self::Ratio { level, low, high } => {
+                let inside = |one: f64| (low..=high).contains(&limited(one).exp());
+                keep(level.of_response(log_ratio).map(inside), log_ratio, weights, inside)
             }
-        };
-        if !response_stays {
-            weights.fill(0.0);
+            Self::Divergence { estimator, over, high } => {
+                let terms = log_ratio.iter().map(|&one| estimator.divergence(one));
+                let of_response = match over {
+                    RejectionSpan::Token => None,
+                    RejectionSpan::Sum => Some(terms.sum::<f64>()),
+                    RejectionSpan::Mean => Some(terms.sum::<f64>() / log_ratio.len() as f64),
+                    RejectionSpan::Max => Some(terms.fold(0.0, f64::max)),
+                };
+                let stays = of_response.map(|divergence| divergence <= high);
+                keep(stays, log_ratio, weights, |one| estimator.divergence(one) <= high)
+            }
         }
-        response_stays
     }
 }
 
-/// Sets the weights to 0 of the tokens that do not stay; the response is not left out as one.
-fn keep(log_ratio: &[f64], weights: &mut [f64], stays: impl Fn(f64) -> bool) -> bool {
+/// Sets the weights to 0 of a response that does not stay; of single tokens if it is not judged as one.
+fn keep(
+    response_stays: Option<bool>,
+    log_ratio: &[f64],
+    weights: &mut [f64],
+    token_stays: impl Fn(f64) -> bool,
+) -> bool {
     for (weight, &log_ratio) in std::iter::zip(weights, log_ratio) {
-        if !stays(log_ratio) {
+        if !response_stays.unwrap_or_else(|| token_stays(log_ratio)) {
             *weight = 0.0;
         }
     }
-    true
+    response_stays.unwrap_or(true)
 }

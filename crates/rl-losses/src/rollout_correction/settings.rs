@@ -64,7 +64,7 @@ settings! {
     /// Corrects for the difference between the policy that sampled and the policy at the start of the
     /// step: `ℓ_t = old_log_prob - rollout_log_prob`.
     ///
-    /// Default: verl's, sequence weights truncated at 2, not normalised, no veto, no rejection.
+    /// Default: token weights truncated at 2, not normalised, no veto, no rejection; verl's are those of sequences.
     ///
     /// Source: verl `rollout_correction` (TIS, `IcePop`, veto); Yao et al. 2025 for token truncation;
     /// Ling Team 2025, [arXiv:2510.18855](https://arxiv.org/abs/2510.18855) for `IcePop`.
@@ -79,9 +79,6 @@ settings! {
         /// A response with one token whose ratio `e^ℓ` is below this weighs 0; `0..1`, 0 is off.
         pub veto: f64 = 0.0, check_below_one;
         /// Tokens and responses that weigh 0 whatever their weight; the mean that `normalise` divides by counts them.
-        pub reject: Rejection = Rejection::Off;
-    } also |settings| {
-        settings.reject.check()?;
-        settings.bound.band().map_or(Ok(()), |(low, high)| check_band(low, high))
-    }
+        pub reject: Rejection = Rejection::Off, check_within;
+    } also |settings| settings.bound.band().map_or(Ok(()), |(low, high)| check_band(low, high))
 }

@@ -10,7 +10,7 @@ use crate::{
         draw,
         threads::{Threads, tests::at_once},
     },
-    method::{ClipCov, CovarianceBand, KlCov, PolicyLoss, PolicyMethod},
+    method::{ClipCov, CovarianceBand, KlCov, PolicyLoss},
     plan::Share,
     surrogate::ClipRange,
 };

@@ -6,9 +6,8 @@ use super::batches::{columns, losses, rules, seeded};
 use crate::{
     batch::TokenBatch,
     fast::real::Real,
-    method::PolicyMethod,
     plan::{PlanPart, StepPlan},
-    term::{Sources, Token, TokenLoss, Visitor},
+    term::{Sources, Token, TokenLoss, Visited, Visitor},
 };
 
 /// The weighed loss of one token as its log-probability moves by `step`: plan and stop-gradients stay.

@@ -1,6 +1,9 @@
 //! Batches at the edge of what is allowed, and beyond.
 
-use rl_losses::{BatchError, Column, PlanError, PolicyLoss, Real, TokenBatch, TokenColumns};
+use rl_losses::{
+    Base, BatchError, Column, CovarianceControl, Penalty, PlanError, PolicyLoss, PpoClip, Real,
+    TokenBatch, TokenColumns, Treatment,
+};
 
 use crate::batches::{Columns, losses, rules, seeded};
 
@@ -138,6 +141,20 @@ fn settings_made_in_code_are_checked_when_planning() {
     let loss = PolicyLoss::Dro(rl_losses::Dro { beta: f64::NAN });
     let error = loss.plan(&columns.batch(), &rules()[0], &mut seeded(1)).unwrap_err();
     assert_eq!(error.to_string(), "`dro`: `beta` is NaN, expected a finite number, 0 or above");
+    let complaint = |control: CovarianceControl| {
+        PolicyLoss::CovarianceControl(control).check(&columns.batch()).unwrap_err().to_string()
+    };
+    let control = CovarianceControl::DEFAULT;
+    let penalty = Penalty { coefficient: -1.0, ..Penalty::DEFAULT };
+    assert_eq!(
+        complaint(CovarianceControl { treatment: Treatment::Penalise(penalty), ..control }),
+        "`covariance-control`: `coefficient` is -1, expected a finite number, 0 or above"
+    );
+    let base = Base::PpoClip(PpoClip { clip_ratio_low: f64::NAN, ..PpoClip::DEFAULT });
+    assert_eq!(
+        complaint(CovarianceControl { base, ..control }),
+        "`covariance-control`: `clip_ratio_low` is NaN, expected a finite number, 0 or above"
+    );
 }
 
 #[test]
