@@ -29,6 +29,14 @@ impl From<whole_file::FileError> for FileError {
     }
 }
 
+/// Reads a file; none if it is not there.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(FileError::of(path, "read")),
+    }
+}
+
 /// Writes a file as a whole, or replaces it, in a folder that is made if need be.
 ///
 /// # Errors
