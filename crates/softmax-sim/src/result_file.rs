@@ -49,8 +49,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 
 /// Writes `value` as JSON for people, by [`write_whole`].
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), FileError> {
-    let json = serde_json::to_string_pretty(value).map_err(io::Error::from);
-    let json = json.map_err(FileError::of(path, "write"))?;
+    let json = serde_json::to_string_pretty(value)
+        .map_err(|error| FileError::of(path, "write")(error.into()))?;
     write_whole(path, format!("{json}\n").as_bytes())
 }
 
