@@ -126,12 +126,12 @@ impl Report {
     pub fn table(&self, methods: bool) -> String {
         let check_width = self.rows.iter().map(|row| row.check.chars().count()).max().unwrap_or(0);
         let check_width = check_width.max("check".len());
-        let mut table = String::new();
-        let _ = writeln!(
-            table,
-            "  {:check_width$} {:>7} {:>8} {:>8}  {:26} verdict",
-            "check", "cases", "worst", "allowed", "mean [0.95 interval]"
-        );
+        let line = |[check, cases, worst, allowed, figure, verdict]: [&str; 6]| {
+            let numbers = format!("{cases:>7} {worst:>8} {allowed:>8}");
+            format!("  {check:check_width$} {numbers}  {figure:26} {verdict}\n")
+        };
+        let figure = "mean [0.95 interval]";
+        let mut table = line(["check", "cases", "worst", "allowed", figure, "verdict"]);
         let mut statement = None;
         for row in &self.rows {
             if statement != Some(&row.statement) {
@@ -139,16 +139,11 @@ impl Report {
                 let claim = claim(&row.statement).map(|claim| format!(": {claim}"));
                 let _ = writeln!(table, "{}{}", row.statement, claim.unwrap_or_default());
             }
+            let worst =
+                if row.worst < f64::MAX { format!("{:.2e}", row.worst) } else { "no value".into() };
+            let (cases, allowed) = (row.cases.to_string(), format!("{:.2e}", row.allowed));
             let verdict = if row.passed { "pass" } else { "FAIL" };
-            let _ = writeln!(
-                table,
-                "  {:check_width$} {:>7} {:>8} {:>8}  {:26} {verdict}",
-                row.check,
-                row.cases,
-                if row.worst < f64::MAX { format!("{:.2e}", row.worst) } else { "no value".into() },
-                format!("{:.2e}", row.allowed),
-                row.figure(),
-            );
+            table += &line([&row.check, &cases, &worst, &allowed, &row.figure(), verdict]);
             if let (true, Some(method)) = (methods, &row.method) {
                 let _ = writeln!(table, "      {method}");
             }

@@ -29,6 +29,14 @@ impl From<whole_file::FileError> for FileError {
     }
 }
 
+/// Reads a file; none if it is not there.
+pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(FileError::of(path, "read")),
+    }
+}
+
 /// Writes a file as a whole, or replaces it, in a folder that is made if need be.
 ///
 /// # Errors
@@ -41,8 +49,8 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 
 /// Writes `value` as JSON for people, by [`write_whole`].
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), FileError> {
-    let json = serde_json::to_string_pretty(value).map_err(io::Error::from);
-    let json = json.map_err(FileError::of(path, "write"))?;
+    let json = serde_json::to_string_pretty(value)
+        .map_err(|error| FileError::of(path, "write")(error.into()))?;
     write_whole(path, format!("{json}\n").as_bytes())
 }
 

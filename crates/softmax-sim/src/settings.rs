@@ -1,23 +1,26 @@
-//! Settings that are declared with their defaults.
+//! Settings that are declared with their defaults and ranges.
 
-/// Declares settings, each field with its default: a key that is left out has it, an unknown one is refused.
+/// Declares settings: each field with its default and, behind a comma, the check of its range, a function of
+/// `experiment::error`. A key that is left out has its default, an unknown one is refused.
 ///
 /// ```text
 /// settings! {
 ///     /// A gate.
 ///     pub struct Gate {
 ///         /// Its temperature.
-///         pub temperature: f64 = 1.0;
+///         pub temperature: f64 = 1.0, check_at_least(0.5);
 ///     }
 /// }
 /// ```
+///
+/// A rule of several fields follows the braces: `also |settings| …`.
 macro_rules! settings {
     (
         $(#[$attribute:meta])*
         pub struct $name:ident {$(
             $(#[$about:meta])*
-            pub $field:ident: $kind:ty = $default:expr;
-        )+}
+            pub $field:ident: $kind:ty = $default:expr $(, $range:ident $(($bound:expr))?)?;
+        )+} $(also $rule:expr)?
     ) => {
         $(#[$attribute])*
         #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -29,6 +32,22 @@ macro_rules! settings {
         impl $name {
             /// The defaults, for constants that differ in a few.
             pub const DEFAULT: Self = Self { $($field: $default,)+ };
+
+            /// Checks that every number lies in its range.
+            ///
+            /// # Errors
+            ///
+            /// [`ExperimentError`](crate::experiment::ExperimentError), naming the setting.
+            #[allow(clippy::cast_lossless, clippy::unnecessary_cast, reason = "numbers of any type")]
+            pub fn check(&self) -> Result<(), $crate::experiment::error::ExperimentError> {
+                use $crate::experiment::error;
+                $($(error::$range(stringify!($field), self.$field as f64 $(, $bound)?)?;)?)+
+                $(
+                    let rule: fn(&Self) -> Result<(), error::ExperimentError> = $rule;
+                    rule(self)?;
+                )?
+                Ok(())
+            }
         }
 
         impl Default for $name {

@@ -4,7 +4,7 @@ use super::evaluation::{Choice, mean_return};
 use super::learner::{Diverged, Learner, MiniBatch, Objective};
 use super::rollout::Cohort;
 use super::stream::{Purpose, stream};
-use crate::experiment::error::{ExperimentError, check_bounds, check_learning_rate, check_range};
+use crate::experiment::error::{ExperimentError, check_range};
 use crate::settings::settings;
 use rand::seq::SliceRandom;
 use rl_losses::{Gae, LossSums, PolicyLoss, PpoClip};
@@ -20,27 +20,31 @@ settings! {
         /// Loss of the actions, with its own settings.
         pub policy_loss: PolicyLoss = PolicyLoss::PpoClip(PpoClip::DEFAULT);
         /// Coefficient of the entropy bonus, reward per nat.
-        pub entropy_coefficient: f64 = 0.0;
+        pub entropy_coefficient: f64 = 0.0, check_finite;
         /// Learning rate of both networks.
-        pub learning_rate: f64 = 1e-3;
+        pub learning_rate: f64 = 1e-3, check_positive;
         /// Environments stepped side by side.
-        pub environments: usize = 8;
+        pub environments: usize = 8, check_count;
         /// Steps of each environment between two rounds of learning.
-        pub steps: usize = 128;
+        pub steps: usize = 128, check_count;
         /// Passes over the steps in one round of learning.
-        pub epochs: usize = 4;
+        pub epochs: usize = 4, check_count;
         /// Optimiser steps in one pass.
-        pub mini_batches: usize = 4;
+        pub mini_batches: usize = 4, check_count;
         /// Factor `γ` on what is earned one step later.
-        pub discount: f64 = 0.99;
+        pub discount: f64 = 0.99, check_unit;
         /// `λ` of generalised advantage estimation.
-        pub gae_lambda: f64 = 0.95;
+        pub gae_lambda: f64 = 0.95, check_unit;
         /// Rounds of collecting and learning.
         pub iterations: usize = 100;
         /// Iterations between two evaluations.
-        pub evaluate_every: usize = 4;
+        pub evaluate_every: usize = 4, check_count;
         /// Episodes of an evaluation, for each of the two ways to choose.
-        pub evaluation_episodes: u32 = 32;
+        pub evaluation_episodes: u32 = 32, check_count;
+    } also |ppo| {
+        let fits = ppo.mini_batches <= ppo.steps_per_iteration();
+        let expected = "at most the steps of a round";
+        check_range("mini_batches", ppo.mini_batches as f64, expected, fits)
     }
 }
 
@@ -90,30 +94,6 @@ pub fn solved_after(curve: &[Point]) -> Option<usize> {
 impl Ppo {
     fn steps_per_iteration(&self) -> usize {
         self.environments * self.steps
-    }
-
-    pub(crate) fn check(&self) -> Result<(), ExperimentError> {
-        let counts = [
-            ("environments", self.environments),
-            ("steps", self.steps),
-            ("epochs", self.epochs),
-            ("mini_batches", self.mini_batches),
-            ("evaluate_every", self.evaluate_every),
-            ("evaluation_episodes", self.evaluation_episodes as usize),
-        ];
-        for (field, count) in counts {
-            check_range(field, count as f64, "at least 1", count >= 1)?;
-        }
-        let batch = self.steps_per_iteration();
-        let fits = self.mini_batches <= batch;
-        let mini_batches = self.mini_batches as f64;
-        check_range("mini_batches", mini_batches, "at most the steps of a round", fits)?;
-        check_learning_rate(self.learning_rate)?;
-        check_bounds([("entropy_coefficient", self.entropy_coefficient, f64::MIN)])?;
-        for (field, value) in [("discount", self.discount), ("gae_lambda", self.gae_lambda)] {
-            check_range(field, value, "within 0..=1", (0.0..=1.0).contains(&value))?;
-        }
-        Ok(())
     }
 }
 

@@ -8,44 +8,31 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{Gae, generalised_advantages, whitened};
 
-/// Environments that are stepped together, each with random streams of its own for first states and
-/// actions.
+/// Environments that are stepped together, each with a random stream of its own for its actions.
 #[derive(Debug, Clone)]
 pub(super) struct Cohort {
-    members: Vec<Member>,
+    members: Vec<(Episode, ChaCha8Rng)>,
 }
 
-#[derive(Debug, Clone)]
-struct Member {
-    episode: Episode,
-    actions: ChaCha8Rng,
-}
+/// Number of consecutive steps of one episode, and the state in which they stopped unless the episode failed there.
+type Stretch = (usize, Option<State>);
 
-/// Consecutive steps of one episode, and the state in which they stopped unless the episode failed there.
-struct Stretch {
-    steps: usize,
-    cut_off_at: Option<State>,
-}
-
-/// Steps of one environment in a rollout.
+/// Steps of one environment in a rollout, without advantages and targets.
 #[derive(Default)]
 struct Track {
-    observations: Vec<[f64; 4]>,
-    actions: Vec<usize>,
-    log_prob: Vec<f64>,
+    steps: MiniBatch,
     entropy: f64,
     stretches: Vec<Stretch>,
-    since: usize,
 }
 
 impl Cohort {
     /// Makes `environments` environments, each at the start of its first episode.
     pub(super) fn new(seed: u64, environments: usize) -> Self {
-        let member = |index: usize| Member {
-            episode: Episode::new(stream(seed, Purpose::Starts, index as u64)),
-            actions: stream(seed, Purpose::Actions, index as u64),
+        let member = |index: u64| {
+            let starts = stream(seed, Purpose::Starts, index);
+            (Episode::new(starts), stream(seed, Purpose::Actions, index))
         };
-        Self { members: (0..environments).map(member).collect() }
+        Self { members: (0..environments as u64).map(member).collect() }
     }
 
     /// Takes `steps` steps in each environment with actions drawn from the learner's policy;
@@ -61,43 +48,43 @@ impl Cohort {
     ) -> Result<(MiniBatch, f64), Diverged> {
         let mut tracks: Vec<Track> = self.members.iter().map(|_| Track::default()).collect();
         for _ in 0..steps {
-            let states = self.members.iter().map(|member| member.episode.state());
+            let states = self.members.iter().map(|(episode, _)| episode.state());
             let policies = learner.policies(states)?;
             for ((member, track), policy) in self.members.iter_mut().zip(&mut tracks).zip(policies)
             {
                 track.take(member, &policy);
             }
         }
-        for (member, track) in self.members.iter().zip(&mut tracks) {
-            track.cut(Some(member.episode.state()));
+        for ((episode, _), track) in self.members.iter().zip(&mut tracks) {
+            track.cut(Some(episode.state()));
         }
         together(tracks, learner, gae)
     }
 }
 
 impl Track {
-    fn take(&mut self, member: &mut Member, policy: &Categorical) {
-        let action = draw(policy, &mut member.actions);
-        self.observations.push(member.episode.state().observation());
-        self.actions.push(action);
-        self.log_prob.push(policy.log_probs()[action]);
+    fn take(&mut self, (episode, actions): &mut (Episode, ChaCha8Rng), policy: &Categorical) {
+        let action = draw(policy, actions);
+        self.steps.observations.push(episode.state().observation());
+        self.steps.actions.push(action);
+        self.steps.old_log_prob.push(policy.log_probs()[action]);
         self.entropy += policy.entropy();
-        let cut_off_at = match member.episode.act(action) {
+        let cut_off_at = match episode.act(action) {
             Progress::Running => return,
             Progress::Terminated => None,
-            Progress::Truncated => Some(member.episode.state()),
+            Progress::Truncated => Some(episode.state()),
         };
         self.cut(cut_off_at);
-        member.episode.restart();
+        episode.restart();
     }
 
     /// Ends the stretch under way, if it has a step.
     fn cut(&mut self, cut_off_at: Option<State>) {
-        let steps = self.actions.len() - self.since;
+        let before: usize = self.stretches.iter().map(|(steps, _)| steps).sum();
+        let steps = self.steps.actions.len() - before;
         if steps > 0 {
-            self.stretches.push(Stretch { steps, cut_off_at });
+            self.stretches.push((steps, cut_off_at));
         }
-        self.since = self.actions.len();
     }
 }
 
@@ -106,15 +93,15 @@ fn together(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<(MiniBatc
     let (mut steps, mut stretches) = (MiniBatch::default(), Vec::new());
     let mut entropy = 0.0;
     for track in tracks {
-        steps.observations.extend(track.observations);
-        steps.actions.extend(track.actions);
-        steps.old_log_prob.extend(track.log_prob);
+        steps.observations.extend(track.steps.observations);
+        steps.actions.extend(track.steps.actions);
+        steps.old_log_prob.extend(track.steps.old_log_prob);
         stretches.extend(track.stretches);
         entropy += track.entropy;
     }
     let values = learner.values(&steps.observations);
     let end_values = end_values(learner, &stretches);
-    let lengths: Vec<usize> = stretches.iter().map(|stretch| stretch.steps).collect();
+    let lengths: Vec<usize> = stretches.iter().map(|(steps, _)| *steps).collect();
     let rewards = vec![1.0; values.len()];
     let credit = generalised_advantages(&rewards, &values, Some(&end_values), &lengths, gae)?;
     steps.advantage = whitened(&credit.advantages);
@@ -125,11 +112,11 @@ fn together(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<(MiniBatc
 
 /// The critic's value of the state in which each stretch stopped; 0 if the episode failed there.
 fn end_values(learner: &Learner, stretches: &[Stretch]) -> Vec<f64> {
-    let states: Vec<_> = stretches.iter().filter_map(|stretch| stretch.cut_off_at).collect();
-    let observations: Vec<_> = states.into_iter().map(State::observation).collect();
+    let states = stretches.iter().filter_map(|(_, cut_off_at)| *cut_off_at);
+    let observations: Vec<_> = states.map(State::observation).collect();
     let mut values = learner.values(&observations).into_iter();
-    let value = |stretch: &Stretch| {
-        stretch.cut_off_at.map_or(0.0, |_| values.next().expect("one value per cut"))
+    let value = |(_, cut_off_at): &Stretch| {
+        cut_off_at.map_or(0.0, |_| values.next().expect("one value per cut"))
     };
     stretches.iter().map(value).collect()
 }
@@ -173,8 +160,7 @@ mod tests {
     fn a_time_limit_is_worth_the_value_of_its_state_and_a_failure_nothing() {
         let learner = Learner::new(4);
         let state = State::from([0.1, 0.2, 0.0, -0.1]);
-        let stretches =
-            [None, Some(state), None].map(|cut_off_at| Stretch { steps: 2, cut_off_at });
+        let stretches = [None, Some(state), None].map(|cut_off_at| (2, cut_off_at));
         let value = learner.values(&[state.observation()])[0];
         assert!(value != 0.0);
         assert_eq!(end_values(&learner, &stretches), [0.0, value, 0.0]);

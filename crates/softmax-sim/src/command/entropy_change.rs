@@ -39,9 +39,9 @@ pub(crate) struct Args {
 
 /// Answers the lines; returns true if every line had an answer.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
-    let input = BufReader::new(streams::input(args.file.as_deref())?);
+    let (_, input) = streams::input(args.file.as_deref())?;
     let mut answers = BufWriter::new(out);
-    let tally = stream(input, &mut answers, &mut io::stderr().lock())?;
+    let tally = stream(BufReader::new(input), &mut answers, &mut io::stderr().lock())?;
     if tally.problems > 0 {
         let total = tally.answers + tally.problems;
         let _ = writeln!(io::stderr(), "{} of {total} lines had no answer", tally.problems);

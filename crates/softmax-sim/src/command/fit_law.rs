@@ -46,11 +46,7 @@ pub(crate) struct Args {
 
 /// Fits the law and prints it; returns true if every row was used.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
-    let name = match &args.file {
-        Some(path) if path.as_os_str() != "-" => path.display().to_string(),
-        _ => "standard input".to_owned(),
-    };
-    let input = streams::input(args.file.as_deref())?;
+    let (name, input) = streams::input(args.file.as_deref())?;
     let (points, problems) =
         Points::read(input, &args.entropy, &args.reward).with_context(|| name)?;
     for problem in &problems {

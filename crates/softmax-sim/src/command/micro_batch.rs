@@ -26,18 +26,8 @@ pub(crate) struct Args {
     /// Sizes of micro-batches to compare, in responses
     #[arg(long, value_name = "N,N", value_delimiter = ',', default_value = "1,2,4,8,16,32")]
     sizes: Vec<usize>,
-    /// Number of prompts of a made-up mini-batch
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    groups: usize,
-    /// Number of responses to each prompt
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    group_size: usize,
-    /// Number of tokens of each response
-    #[arg(long, value_name = "N", default_value_t = 256)]
-    tokens: usize,
-    /// Seed of a made-up mini-batch
-    #[arg(long, value_name = "SEED", default_value_t = 0)]
-    seed: u64,
+    #[command(flatten)]
+    made_up: MadeUp,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -45,16 +35,15 @@ pub(crate) struct Args {
 
 /// Compares and prints; returns true.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
-    let counts = [args.groups, args.group_size, args.tokens];
-    if args.sizes.contains(&0) || counts.contains(&0) {
+    let MadeUp { groups, group_size, tokens, .. } = args.made_up;
+    if args.sizes.contains(&0) || [groups, group_size, tokens].contains(&0) {
         bail!("--sizes, --groups, --group-size or --tokens is 0, expected at least 1");
     }
     let batch = if let Some(path) = &args.rollout {
         let file = BufReader::new(streams::open(path)?);
         MiniBatch::read(file).with_context(|| path.display().to_string())?
     } else {
-        let Args { groups, group_size, tokens, seed, .. } = *args;
-        MadeUp { groups, group_size, tokens, seed }.sample()?
+        args.made_up.sample()?
     };
     let comparison = compare(&batch, &args.sizes)?;
     let text = if args.json {

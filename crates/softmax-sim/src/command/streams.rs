@@ -5,11 +5,11 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// Reads the file of an argument, or standard input without one or for `-`.
-pub(super) fn input(path: Option<&Path>) -> anyhow::Result<Box<dyn Read>> {
+/// Reads the file of an argument, or standard input without one or for `-`; with the name that messages have of it.
+pub(super) fn input(path: Option<&Path>) -> anyhow::Result<(String, Box<dyn Read>)> {
     match path.filter(|path| path.as_os_str() != "-") {
-        Some(path) => Ok(Box::new(open(path)?)),
-        None => Ok(Box::new(io::stdin())),
+        Some(path) => Ok((path.display().to_string(), Box::new(open(path)?))),
+        None => Ok(("standard input".to_owned(), Box::new(io::stdin()))),
     }
 }
 

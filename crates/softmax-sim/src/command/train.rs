@@ -2,11 +2,11 @@
 
 use super::streams;
 use anyhow::Context;
-use entropy_core::{PerformanceLaw, SequenceEntropyChange};
+use entropy_core::SequenceEntropyChange;
 use softmax_sim::experiment::Experiment;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
-use softmax_sim::training::{CurvePoint, Trainer, prompt_information};
+use softmax_sim::training::{Curve, CurvePoint, Trainer, prompt_information};
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -48,11 +48,11 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     progress.plan(schedule.rollouts as u64);
     let mut trainer = Trainer::new(environment, method, schedule, args.seed).with_entropy_split();
     let mut sum = SequenceEntropyChange::default();
-    let mut rows = vec![Row::new(sum, &trainer)];
+    let mut rows = vec![row(sum, &trainer)];
     while let Some(report) = trainer.step() {
         sum += report.entropy_change.unwrap_or_default();
         if schedule.evaluates_after(report.rollout + 1) {
-            rows.push(Row::new(sum, &trainer));
+            rows.push(row(sum, &trainer));
         }
         progress.advance(1);
     }
@@ -74,38 +74,23 @@ fn read(path: &Path) -> anyhow::Result<Experiment> {
 }
 
 /// A line of the curve.
+type Row = (CurvePoint, Parts);
+
+/// Parts of the change of entropy until then, and the information that responses have of their prompts.
 #[derive(serde::Serialize)]
-struct Row {
-    rollouts: usize,
-    entropy: f64,
-    reward: f64,
-    cool_reward: f64,
-    greedy_reward: f64,
+struct Parts {
     within_states: f64,
     visitation: f64,
     /// Empty where there are too many responses.
     prompt_information: Option<f64>,
 }
 
-impl Row {
-    /// The evaluation of `trainer` as it stands, with the parts of the change of entropy until then.
-    fn new(sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Self {
-        let CurvePoint { rollouts, entropy, reward, cool_reward, greedy_reward } =
-            trainer.evaluate();
-        let SequenceEntropyChange { within_states, visitation } = sum;
-        let prompt_information =
-            prompt_information(trainer.environment().training(), trainer.parameters());
-        Self {
-            rollouts,
-            entropy,
-            reward,
-            cool_reward,
-            greedy_reward,
-            within_states,
-            visitation,
-            prompt_information,
-        }
-    }
+/// The line of `trainer` as it stands.
+fn row(sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Row {
+    let SequenceEntropyChange { within_states, visitation } = sum;
+    let questions = trainer.environment().training();
+    let prompt_information = prompt_information(questions, trainer.parameters());
+    (trainer.evaluate(), Parts { within_states, visitation, prompt_information })
 }
 
 /// The curve in aligned columns, the law last where there is one.
@@ -114,24 +99,23 @@ fn table(rows: &[Row]) -> String {
         "rollouts  entropy  reward  cool reward  greedy reward  within states  visitation  \
          prompt information\n"
             .to_owned();
-    for row in rows {
+    for (point, parts) in rows {
         let information =
-            row.prompt_information.map_or("–".to_owned(), |nats| format!("{nats:.4}"));
+            parts.prompt_information.map_or("–".to_owned(), |nats| format!("{nats:.4}"));
         let _ = writeln!(
             table,
             "{:>8}  {:>7.4}  {:>6.4}  {:>11.4}  {:>13.4}  {:>13.4}  {:>10.4}  {information:>18}",
-            row.rollouts,
-            row.entropy,
-            row.reward,
-            row.cool_reward,
-            row.greedy_reward,
-            row.within_states,
-            row.visitation
+            point.rollouts,
+            point.entropy,
+            point.reward,
+            point.cool_reward,
+            point.greedy_reward,
+            parts.within_states,
+            parts.visitation
         );
     }
-    let column = |value: fn(&Row) -> f64| rows.iter().map(value).collect::<Vec<f64>>();
-    let (entropies, rewards) = (column(|row| row.entropy), column(|row| row.reward));
-    if let Ok(law) = PerformanceLaw::fit(&entropies, &rewards) {
+    let curve = Curve { points: rows.iter().map(|(point, ..)| *point).collect() };
+    if let Ok(law) = curve.law() {
         let r_squared = law.r_squared.map(|share| format!(", R² {share:.4}"));
         let _ = writeln!(
             table,

@@ -55,22 +55,17 @@ impl Request {
             remainder_bound: effect.remainder_bound,
             covariance: positive_zero(effect.covariance),
         };
-        if answer.is_finite() { Ok(answer) } else { Err(Problem::Overflow { line }) }
-    }
-}
-
-impl Answer {
-    fn is_finite(&self) -> bool {
         let numbers = [
-            self.entropy_after,
-            self.delta,
-            self.first_order,
-            self.second_order,
-            self.remainder,
-            self.remainder_bound,
-            self.covariance,
+            answer.entropy_after,
+            answer.delta,
+            answer.first_order,
+            answer.second_order,
+            answer.remainder,
+            answer.remainder_bound,
+            answer.covariance,
         ];
-        numbers.into_iter().all(f64::is_finite)
+        let is_finite = numbers.into_iter().all(f64::is_finite);
+        if is_finite { Ok(answer) } else { Err(Problem::Overflow { line }) }
     }
 }
 

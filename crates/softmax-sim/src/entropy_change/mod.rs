@@ -23,7 +23,7 @@ mod request;
 pub use answer::Answer;
 pub use request::{Problem, Request, Rule};
 
-use chunk::Chunks;
+use chunk::next_chunk;
 use rayon::prelude::*;
 use std::io::{self, BufRead, Write};
 use thiserror::Error;
@@ -63,15 +63,15 @@ pub enum StreamError {
 ///
 /// [`StreamError`] if a line cannot be read or a result cannot be written.
 pub fn stream(
-    input: impl BufRead,
+    mut input: impl BufRead,
     answers: &mut impl Write,
     problems: &mut impl Write,
 ) -> Result<Tally, StreamError> {
-    let mut tally = Tally::default();
-    for chunk in Chunks::of(input) {
-        let (lines, failed) = chunk;
+    let (mut tally, mut line) = (Tally::default(), 0);
+    loop {
+        let (lines, goes_on) = next_chunk(&mut input, &mut line);
         let results: Vec<Result<String, Problem>> =
-            lines.par_iter().map(|line| answer_line(line.number, &line.bytes)).collect();
+            lines.par_iter().map(|(line, bytes)| answer_line(*line, bytes)).collect();
         for result in results {
             match result {
                 Ok(answer) => {
@@ -86,15 +86,13 @@ pub fn stream(
         }
         // A pipe sees each chunk's answers as soon as they are there.
         answers.flush().map_err(StreamError::Write)?;
-        if let Some((line, source)) = failed {
-            return Err(StreamError::Read { line, source });
+        if !goes_on.map_err(|source| StreamError::Read { line, source })? {
+            return Ok(tally);
         }
     }
-    Ok(tally)
 }
 
 fn answer_line(line: u64, bytes: &[u8]) -> Result<String, Problem> {
-    let request = Request::parse(line, bytes)?;
-    let answer = request.answer(line)?;
+    let answer = Request::parse(line, bytes)?.answer(line)?;
     Ok(serde_json::to_string(&answer).expect("numbers and the id's own JSON can be written"))
 }

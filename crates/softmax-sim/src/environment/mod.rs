@@ -203,14 +203,20 @@ fn normal(rng: &mut impl Rng) -> f64 {
 /// An action drawn from `softmax(logits)`.
 fn draw_action(logits: &[f64], rng: &mut impl Rng) -> usize {
     let highest = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let total: f64 = logits.iter().map(|z| (z - highest).exp()).sum();
-    let mut left = rng.random::<f64>() * total;
-    for (action, z) in logits.iter().enumerate() {
-        left -= (z - highest).exp();
+    let weights: Vec<f64> = logits.iter().map(|z| (z - highest).exp()).collect();
+    let total: f64 = weights.iter().sum();
+    inverse_cumulative(&weights, rng.random::<f64>() * total)
+}
+
+/// The first action whose cumulative weight exceeds `uniform`.
+pub(crate) fn inverse_cumulative(weights: &[f64], uniform: f64) -> usize {
+    let mut left = uniform;
+    for (action, weight) in weights.iter().enumerate() {
+        left -= weight;
         if left < 0.0 {
             return action;
         }
     }
-    // The sum of the parts may fall short of the total by rounding.
-    logits.len() - 1
+    // The weights may sum to less than the uniform by rounding: the last possible action.
+    weights.iter().rposition(|weight| *weight > 0.0).expect("a policy has a possible action")
 }

@@ -12,19 +12,19 @@ settings! {
     /// `θ = 0`, so there is something to learn that transfers.
     pub struct SharedSetting {
         /// Prompts trained on.
-        pub prompts: usize = 2048;
+        pub prompts: usize = 2048, check_at_least(1.0);
         /// Tokens of a response.
-        pub positions: usize = 4;
+        pub positions: usize = 4, check_at_least(1.0);
         /// Actions for each token.
-        pub actions: usize = 8;
+        pub actions: usize = 8, check_at_least(2.0);
         /// Prompts examined on.
-        pub validation_prompts: usize = 4096;
+        pub validation_prompts: usize = 4096, check_at_least(1.0);
         /// `n`: number of features.
-        pub features: usize = 16;
+        pub features: usize = 16, check_at_least(1.0);
         /// `μ`: logarithm of the prior's scale in the median state.
-        pub prior_log_scale: f64 = 1.4;
+        pub prior_log_scale: f64 = 1.4, check_finite;
         /// `d`: by how much it differs between states.
-        pub prior_spread: f64 = 0.8;
+        pub prior_spread: f64 = 0.8, check_at_least(0.0);
     }
 }
 

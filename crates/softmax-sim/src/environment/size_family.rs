@@ -1,6 +1,7 @@
 //! Models of growing size: each sees more of the features that decide what is right.
 
 use super::{Environment, Features, Shape, normal};
+use crate::experiment::error::check_at_least;
 use crate::settings::settings;
 use rand_chacha::ChaCha8Rng;
 use std::f64::consts::PI;
@@ -14,20 +15,20 @@ settings! {
     /// averaging over the rest), and trains `β z_0 + 0.3 f·θ` over its first features, 16 at most.
     pub struct SizeSetting {
         /// Prompts trained on.
-        pub prompts: usize = 1024;
+        pub prompts: usize = 1024, check_at_least(1.0);
         /// Tokens of a response.
-        pub positions: usize = 2;
+        pub positions: usize = 2, check_at_least(1.0);
         /// Actions for each token.
-        pub actions: usize = 8;
+        pub actions: usize = 8, check_at_least(2.0);
         /// Prompts examined on.
-        pub validation_prompts: usize = 2048;
+        pub validation_prompts: usize = 2048, check_at_least(1.0);
         /// Features of the world.
         pub features: usize = 64;
         /// `m`: features the model sees, the most telling first.
-        pub visible: usize = 16;
+        pub visible: usize = 16, check_at_least(1.0);
         /// How fast features lose their importance.
-        pub decay: f64 = 0.7;
-    }
+        pub decay: f64 = 0.7, check_finite;
+    } also |size| check_at_least("features", size.features as f64, size.visible as f64)
 }
 
 /// Most features whose weights are trained.

@@ -11,19 +11,19 @@ settings! {
     /// state is always right, and the prior leans towards it for `κ > 0`.
     pub struct TabularSetting {
         /// Prompts.
-        pub prompts: usize = 256;
+        pub prompts: usize = 256, check_at_least(1.0);
         /// Tokens of a response.
-        pub positions: usize = 8;
+        pub positions: usize = 8, check_at_least(1.0);
         /// Actions for each token.
-        pub actions: usize = 8;
+        pub actions: usize = 8, check_at_least(2.0);
         /// `s`: how peaked the prior is in the median state.
-        pub prior_scale: f64 = 2.0;
+        pub prior_scale: f64 = 2.0, check_at_least(0.0);
         /// `d`: by how much peakedness differs between states, in nats of its logarithm.
-        pub prior_spread: f64 = 0.5;
+        pub prior_spread: f64 = 0.5, check_at_least(0.0);
         /// `κ`: what the prior knows about merit; below 0 it misleads.
-        pub prior_merit: f64 = 0.3;
+        pub prior_merit: f64 = 0.3, check_finite;
         /// `c`: how much a token that is not the best costs.
-        pub strictness: f64 = 0.3;
+        pub strictness: f64 = 0.3, check_at_least(0.0);
     }
 }
 

@@ -67,22 +67,34 @@ pub(crate) fn check_range(
     if holds { Ok(()) } else { Err(ExperimentError::Range { field, value, expected }) }
 }
 
-/// Checks numbers, each with its name and the least it may be, `f64::MIN` if any will do.
-pub(crate) fn check_bounds(
-    bounds: impl IntoIterator<Item = (&'static str, f64, f64)>,
-) -> Result<(), ExperimentError> {
-    for (field, value, least) in bounds {
-        let bound = if least > f64::MIN { format!(" of at least {least}") } else { String::new() };
-        let expected = format!("a finite number{bound}");
-        check_range(field, value, expected, value.is_finite() && value >= least)?;
-    }
-    Ok(())
+/// Checks a number that may be any finite one.
+pub(crate) fn check_finite(field: &'static str, value: f64) -> Result<(), ExperimentError> {
+    check_range(field, value, "a finite number", value.is_finite())
 }
 
-/// Checks a learning rate.
-pub(crate) fn check_learning_rate(value: f64) -> Result<(), ExperimentError> {
-    let holds = value.is_finite() && value > 0.0;
-    check_range("learning_rate", value, "a finite number above 0", holds)
+/// Checks a number that has a least value.
+pub(crate) fn check_at_least(
+    field: &'static str,
+    value: f64,
+    least: f64,
+) -> Result<(), ExperimentError> {
+    let expected = format!("a finite number of at least {least}");
+    check_range(field, value, expected, value.is_finite() && value >= least)
+}
+
+/// Checks a number above 0.
+pub(crate) fn check_positive(field: &'static str, value: f64) -> Result<(), ExperimentError> {
+    check_range(field, value, "a finite number above 0", value.is_finite() && value > 0.0)
+}
+
+/// Checks a count, which is not 0.
+pub(crate) fn check_count(field: &'static str, value: f64) -> Result<(), ExperimentError> {
+    check_range(field, value, "at least 1", value >= 1.0)
+}
+
+/// Checks a factor that shortens.
+pub(crate) fn check_unit(field: &'static str, value: f64) -> Result<(), ExperimentError> {
+    check_range(field, value, "within 0..=1", (0.0..=1.0).contains(&value))
 }
 
 /// Checks a share, which lies in `0..=1`.

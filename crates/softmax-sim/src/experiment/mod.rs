@@ -60,7 +60,7 @@ impl Experiment {
         self.environment.check()?;
         let shape = self.environment.shape();
         self.states.check(shape.positions, shape.actions)?;
-        self.network.map_or(Ok(()), Network::check)?;
+        self.network.as_ref().map_or(Ok(()), Network::check)?;
         self.method.check()?;
         self.schedule.check()
     }

@@ -1,6 +1,6 @@
 //! States and policy of a run, as configurations write them, for any environment.
 
-use super::error::{ExperimentError, check_bounds, check_share};
+use super::error::{ExperimentError, check_share};
 use crate::environment::states::count;
 use crate::settings::settings;
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,9 @@ settings! {
     #[derive(Eq)]
     pub struct Network {
         /// Units of the hidden layer.
-        pub hidden: usize = 32;
+        pub hidden: usize = 32, check_at_least(1.0);
         /// Random features of each action, where the environment has none.
-        pub features: usize = 16;
+        pub features: usize = 16, check_at_least(1.0);
     }
 }
 
@@ -38,11 +38,5 @@ impl States {
             return Err(ExperimentError::States { memory, states, most });
         }
         check_share("noise", self.noise)
-    }
-}
-
-impl Network {
-    pub(super) fn check(self) -> Result<(), ExperimentError> {
-        check_bounds([("hidden", self.hidden as f64, 1.0), ("features", self.features as f64, 1.0)])
     }
 }

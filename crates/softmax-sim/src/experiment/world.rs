@@ -1,6 +1,6 @@
 //! The environment of a run, as configurations write it.
 
-use super::error::{ExperimentError, check_bounds};
+use super::error::ExperimentError;
 use crate::environment::{Environment, Shape, SharedSetting, SizeSetting, TabularSetting};
 use serde::{Deserialize, Serialize};
 
@@ -56,33 +56,10 @@ impl World {
     ///
     /// [`ExperimentError`], naming the setting.
     pub fn check(&self) -> Result<(), ExperimentError> {
-        let Shape { prompts, positions, actions } = self.shape();
-        let mut bounds = vec![
-            ("prompts", prompts as f64, 1.0),
-            ("positions", positions as f64, 1.0),
-            ("actions", actions as f64, 2.0),
-        ];
-        let any = f64::MIN;
-        match *self {
-            Self::Tabular(world) => bounds.extend([
-                ("prior_scale", world.prior_scale, 0.0),
-                ("prior_spread", world.prior_spread, 0.0),
-                ("prior_merit", world.prior_merit, any),
-                ("strictness", world.strictness, 0.0),
-            ]),
-            Self::Shared(world) => bounds.extend([
-                ("validation_prompts", world.validation_prompts as f64, 1.0),
-                ("features", world.features as f64, 1.0),
-                ("prior_log_scale", world.prior_log_scale, any),
-                ("prior_spread", world.prior_spread, 0.0),
-            ]),
-            Self::Size(world) => bounds.extend([
-                ("validation_prompts", world.validation_prompts as f64, 1.0),
-                ("visible", world.visible as f64, 1.0),
-                ("features", world.features as f64, world.visible as f64),
-                ("decay", world.decay, any),
-            ]),
+        match self {
+            Self::Tabular(world) => world.check(),
+            Self::Shared(world) => world.check(),
+            Self::Size(world) => world.check(),
         }
-        check_bounds(bounds)
     }
 }

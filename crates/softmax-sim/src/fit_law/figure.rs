@@ -8,29 +8,22 @@ const CURVE: u32 = 120;
 
 /// Reward against entropy, with the fitted law and the straight line; one dashed curve per forecast.
 pub fn figure(points: &Points, fit: &LawFit) -> Chart {
-    let range = |low: f64, high: &f64| low.max(*high);
-    let most = points.entropy.iter().fold(0.0, range);
+    let most = points.entropy.iter().copied().fold(0.0, f64::max);
     let curve = |law: &dyn Fn(f64) -> f64| -> Vec<(f64, f64)> {
         let entropy = |step: u32| most * f64::from(step) / f64::from(CURVE);
         (0..=CURVE).map(|step| (entropy(step), law(entropy(step)))).collect()
     };
     let measured = std::iter::zip(&points.entropy, &points.reward).map(|(h, r)| (*h, *r)).collect();
+    let line = curve(&|entropy| fit.linear.predict(entropy));
+    let law = curve(&|entropy| fit.law.predict(entropy));
     let mut all = vec![
-        Series::new(
-            "straight line",
-            0,
-            Mark::Reference,
-            curve(&|entropy| fit.linear.predict(entropy)),
-        ),
-        Series::new("law", 0, Mark::Line, curve(&|entropy| fit.law.predict(entropy))),
+        Series::new("straight line", 0, Mark::Reference, line),
+        Series::new("law", 0, Mark::Line, law),
     ];
     for (index, forecast) in fit.forecasts.iter().enumerate() {
-        all.push(Series::new(
-            &format!("from the first {}", forecast.share),
-            index + 1,
-            Mark::Dashed,
-            curve(&|entropy| forecast.law.predict(entropy)),
-        ));
+        let name = format!("from the first {}", forecast.share);
+        let law = curve(&|entropy| forecast.law.predict(entropy));
+        all.push(Series::new(&name, index + 1, Mark::Dashed, law));
     }
     all.push(Series::new("measured", 0, Mark::Points, measured));
     let rewards: Vec<f64> = all.iter().flat_map(Series::heights).collect();

@@ -1,6 +1,6 @@
 //! Points of a run: entropy and reward, read from CSV or JSON.
 
-use super::rows::{Columns, ReadError, RowProblem};
+use super::rows::{ReadError, RowProblem, rows};
 use std::io::Read;
 
 /// Entropies in nats and rewards, in the order of the run.
@@ -29,16 +29,9 @@ impl Points {
         let mut bytes = Vec::new();
         input.read_to_end(&mut bytes).map_err(ReadError::Read)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-        let columns = Columns { entropy, reward };
-        let rows = match bytes.trim_ascii_start().first() {
-            None => return Err(ReadError::Empty),
-            Some(b'[') => columns.of_array(bytes),
-            Some(b'{') => columns.of_lines(bytes),
-            Some(_) => columns.of_csv(bytes)?,
-        };
         let mut points = Self::default();
         let (mut problems, mut passed_over) = (Vec::new(), false);
-        for row in rows {
+        for row in rows(bytes, [entropy, reward])? {
             match row {
                 Ok(Some((entropy, reward))) => {
                     points.entropy.push(entropy);

@@ -46,94 +46,88 @@ pub struct RowProblem {
 /// Entropy and reward; `None` where a row has neither, as that of an evaluation; or why there is no such pair.
 pub(super) type Row = Result<Option<(f64, f64)>, RowProblem>;
 
-/// The names of the columns.
-#[derive(Clone, Copy)]
-pub(super) struct Columns<'a> {
-    pub(super) entropy: &'a str,
-    pub(super) reward: &'a str,
+/// Rows of a file, whose first character tells the format; `names` are those of the columns of entropy and reward.
+///
+/// An array is split at its commas first, so that an element that is not JSON, such as a bare `NaN`, costs no other.
+pub(super) fn rows(bytes: &[u8], names: [&str; 2]) -> Result<Vec<Row>, ReadError> {
+    let json = |(place, text): (String, &[u8])| json_row(&place, text, names);
+    let lines = filled_lines(bytes).map(|(number, line)| (format!("line {number}"), line));
+    match bytes.trim_ascii_start().first() {
+        None => Err(ReadError::Empty),
+        Some(b'[') => {
+            let places = (1..).map(|number: usize| format!("element {number}"));
+            Ok(places.zip(elements(bytes)).map(json).collect())
+        }
+        Some(b'{') => Ok(lines.map(json).collect()),
+        Some(_) => csv_rows(lines, names),
+    }
 }
 
-impl Columns<'_> {
-    /// Rows of CSV, whose first line names the columns.
-    pub(super) fn of_csv(self, bytes: &[u8]) -> Result<Vec<Row>, ReadError> {
-        let mut lines = filled_lines(bytes);
-        let names = lines.next().map_or(vec![], |(_, line)| csv_values(line));
-        let index_of = |column: &str| {
-            names.iter().position(|name| name == column).ok_or_else(|| ReadError::Column {
-                column: column.to_owned(),
-                header: names.join(", "),
-            })
-        };
-        let (entropy, reward) = (index_of(self.entropy)?, index_of(self.reward)?);
-        let row = |(number, line)| {
-            let place = format!("line {number}");
-            let values = csv_values(line);
-            if values.len() > names.len() {
-                let (count, expected) = (values.len(), names.len());
-                let problem = format!("{count} values; expected {expected}, as in the header");
-                return Err(RowProblem { place, problem });
-            }
-            let pair = [entropy, reward].map(|index| values.get(index));
-            if pair.iter().all(|text| text.is_some_and(String::is_empty)) {
-                return Ok(None);
-            }
-            self.pair(&place, pair, |text| text.parse().ok().filter(|x: &f64| x.is_finite()))
-        };
-        Ok(lines.map(row).collect())
-    }
-
-    /// Rows of JSON lines, an object each.
-    pub(super) fn of_lines(self, bytes: &[u8]) -> Vec<Row> {
-        let row = |(number, line)| self.of_json(&format!("line {number}"), line);
-        filled_lines(bytes).map(row).collect()
-    }
-
-    /// Rows of an array of objects. It is split at its commas first, so that an element that is not
-    /// JSON, such as a bare `NaN`, costs no other.
-    pub(super) fn of_array(self, bytes: &[u8]) -> Vec<Row> {
-        let row = |(index, element)| self.of_json(&format!("element {}", index + 1), element);
-        elements(bytes).into_iter().enumerate().map(row).collect()
-    }
-
-    fn of_json(self, place: &str, text: &[u8]) -> Row {
-        let value: Value = serde_json::from_slice(text).map_err(|error| {
-            let reason = error.to_string();
-            let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
-            let Self { entropy, reward } = self;
-            let expected = format!("{{\"{entropy}\": x, \"{reward}\": y}}");
-            RowProblem {
-                place: format!("{place}, column {}", error.column()),
-                problem: format!("not JSON ({reason}); expected {expected}"),
-            }
-        })?;
-        let pair = [self.entropy, self.reward].map(|column| value.get(column));
-        if value.is_object() && pair.iter().all(|value| value.is_none_or(Value::is_null)) {
+/// Rows of CSV, whose first line names the columns.
+fn csv_rows<'a>(
+    mut lines: impl Iterator<Item = (String, &'a [u8])>,
+    names: [&str; 2],
+) -> Result<Vec<Row>, ReadError> {
+    let header = lines.next().map_or(vec![], |(_, line)| csv_values(line));
+    let index_of = |column: &str| {
+        header.iter().position(|name| name == column).ok_or_else(|| ReadError::Column {
+            column: column.to_owned(),
+            header: header.join(", "),
+        })
+    };
+    let indices = [index_of(names[0])?, index_of(names[1])?];
+    let row = |(place, line): (String, &[u8])| {
+        let values = csv_values(line);
+        if values.len() > header.len() {
+            let (count, expected) = (values.len(), header.len());
+            let problem = format!("{count} values; expected {expected}, as in the header");
+            return Err(RowProblem { place, problem });
+        }
+        let texts = indices.map(|index| values.get(index));
+        if texts.iter().all(|text| text.is_some_and(String::is_empty)) {
             return Ok(None);
         }
-        self.pair(place, pair, Value::as_f64)
-    }
+        pair(&place, names, texts, |text| text.parse().ok().filter(|x: &f64| x.is_finite()))
+    };
+    Ok(lines.map(row).collect())
+}
 
-    /// Returns the numbers that `read` makes of both values if `exp(entropy)` is finite.
-    fn pair<T: Display>(
-        self,
-        place: &str,
-        [entropy, reward]: [Option<&T>; 2],
-        read: fn(&T) -> Option<f64>,
-    ) -> Row {
-        let number = |column: &str, value: Option<&T>| {
-            value.and_then(read).ok_or_else(|| {
-                let shown = value.map_or("missing".into(), |value| format!("`{value}`"));
-                let problem = format!("column `{column}` is {shown}; expected a finite number");
-                RowProblem { place: place.to_owned(), problem }
-            })
-        };
-        let (entropy, reward) = (number(self.entropy, entropy)?, number(self.reward, reward)?);
-        if entropy.exp().is_finite() {
-            return Ok(Some((entropy, reward)));
+fn json_row(place: &str, text: &[u8], names: [&str; 2]) -> Row {
+    let value: Value = serde_json::from_slice(text).map_err(|error| {
+        let reason = error.to_string();
+        let reason = &reason[..reason.rfind(" at line ").unwrap_or(reason.len())];
+        let expected = format!("{{\"{}\": x, \"{}\": y}}", names[0], names[1]);
+        RowProblem {
+            place: format!("{place}, column {}", error.column()),
+            problem: format!("not JSON ({reason}); expected {expected}"),
         }
-        let problem = format!("column `{}` is `{entropy}`; expected nats, below 709", self.entropy);
-        Err(RowProblem { place: place.to_owned(), problem })
+    })?;
+    let values = names.map(|column| value.get(column));
+    if value.is_object() && values.iter().all(|value| value.is_none_or(Value::is_null)) {
+        return Ok(None);
     }
+    pair(place, names, values, Value::as_f64)
+}
+
+/// Returns the numbers that `read` makes of both values if `exp(entropy)` is finite.
+fn pair<T: Display>(
+    place: &str,
+    names: [&str; 2],
+    [entropy, reward]: [Option<&T>; 2],
+    read: fn(&T) -> Option<f64>,
+) -> Row {
+    let refused = |problem| RowProblem { place: place.to_owned(), problem };
+    let number = |column: &str, value: Option<&T>| {
+        value.and_then(read).ok_or_else(|| {
+            let shown = value.map_or("missing".into(), |value| format!("`{value}`"));
+            refused(format!("column `{column}` is {shown}; expected a finite number"))
+        })
+    };
+    let (entropy, reward) = (number(names[0], entropy)?, number(names[1], reward)?);
+    if entropy.exp().is_finite() {
+        return Ok(Some((entropy, reward)));
+    }
+    Err(refused(format!("column `{}` is `{entropy}`; expected nats, below 709", names[0])))
 }
 
 /// The lines that are not blank, with their numbers from 1.

@@ -1,46 +1,31 @@
 //! A fit as text for people.
 
 use super::{Estimate, Forecast, LawFit};
+use entropy_core::LineFit;
 use std::fmt::Write as _;
 
 impl LawFit {
     /// The fit as aligned lines, with a final line break.
     pub fn table(&self) -> String {
-        let mut text = format!("R = -a exp(H) + b over {} points\n", self.points);
-        let estimates = [("a", self.a), ("b", self.b), ("ceiling b - a", self.ceiling)];
-        for (name, estimate) in estimates {
-            let _ = writeln!(text, "  {name:13}  {}", estimate_text(estimate));
-        }
+        let line = |name: &str, value: &str| format!("  {name:13}  {value}\n");
         let share = |value: Option<f64>| {
             value.map_or("undefined, the reward is constant".into(), |value| format!("{value:.5}"))
         };
-        let _ = writeln!(text, "  {:13}  {}", "R²", share(self.r_squared));
-        let _ = writeln!(text, "  {:13}  {:.5} of reward", "RMSE", self.rmse);
-        let _ = writeln!(
-            text,
-            "straight line R = {:.5} H + {:.5}\n  {:13}  {}",
-            self.linear.slope,
-            self.linear.intercept,
-            "R²",
-            share(self.linear.r_squared)
-        );
+        let mut text = format!("R = -a exp(H) + b over {} points\n", self.points);
+        for (name, estimate) in [("a", self.a), ("b", self.b), ("ceiling b - a", self.ceiling)] {
+            text += &line(name, &estimate_text(estimate));
+        }
+        text += &line("R²", &share(self.r_squared));
+        text += &line("RMSE", &format!("{:.5} of reward", self.rmse));
+        let LineFit { slope, intercept, r_squared, .. } = self.linear;
+        let _ = writeln!(text, "straight line R = {slope:.5} H + {intercept:.5}");
+        text += &line("R²", &share(r_squared));
         for forecast in &self.forecasts {
-            let _ = writeln!(
-                text,
-                "forecast from the first {} ({} points)",
-                forecast.share, forecast.points
-            );
-            let lines = [
-                (
-                    "RMSE on rest",
-                    format!("{:.5}; straight line {:.5}", forecast.rmse, forecast.linear_rmse),
-                ),
-                ("last point", last_point(forecast)),
-                ("ceiling b - a", format!("{:.5}", forecast.ceiling)),
-            ];
-            for (name, value) in lines {
-                let _ = writeln!(text, "  {name:13}  {value}");
-            }
+            let Forecast { share, points, rmse, linear_rmse, ceiling, .. } = forecast;
+            let _ = writeln!(text, "forecast from the first {share} ({points} points)");
+            text += &line("RMSE on rest", &format!("{rmse:.5}; straight line {linear_rmse:.5}"));
+            text += &line("last point", &last_point(forecast));
+            text += &line("ceiling b - a", &format!("{ceiling:.5}"));
         }
         text
     }

@@ -86,10 +86,9 @@ impl Selected {
         let micro_batches: Vec<usize> = batch.lengths.chunks(size).map(<[usize]>::len).collect();
         let tokens =
             TokenBatch::new(columns, &batch.lengths)?.with_micro_batches(&micro_batches)?;
-        let clip_cov =
-            PolicyLoss::ClipCov(ClipCov::default().with(Centering::Batch, scope, Semantics::Verl));
-        let kl_cov =
-            PolicyLoss::KlCov(KlCov::default().with(Centering::Batch, scope, Semantics::Verl));
+        let (centering, semantics) = (Centering::Batch, Semantics::Verl);
+        let clip_cov = PolicyLoss::ClipCov(ClipCov::default().with(centering, scope, semantics));
+        let kl_cov = PolicyLoss::KlCov(KlCov::default().with(centering, scope, semantics));
         let mut rng = ChaCha8Rng::seed_from_u64(0);
         let plan = kl_cov.plan(&tokens, &Aggregation::TokenMean, &mut rng)?;
         Ok(Self {

@@ -57,16 +57,20 @@ pub struct MiniBatch {
     pub lengths: Vec<usize>,
 }
 
-/// Size of a made-up mini-batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Size of a made-up mini-batch, as arguments give it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::Args)]
 pub struct MadeUp {
-    /// Prompts, each with a group of responses.
+    /// Number of prompts of a made-up mini-batch
+    #[arg(long, value_name = "N", default_value_t = 8)]
     pub groups: usize,
-    /// Responses to each prompt.
+    /// Number of responses to each prompt
+    #[arg(long, value_name = "N", default_value_t = 8)]
     pub group_size: usize,
-    /// Tokens of each response.
+    /// Number of tokens of each response
+    #[arg(long, value_name = "N", default_value_t = 256)]
     pub tokens: usize,
-    /// Seed of rewards and tokens.
+    /// Seed of a made-up mini-batch
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
     pub seed: u64,
 }
 
@@ -85,8 +89,8 @@ const OPEN: f64 = 4.0;
 impl MadeUp {
     /// Samples the mini-batch.
     ///
-    /// Each token comes from a softmax policy of its own: one in ten is open, the others are almost certain. Each prompt has a probability of a correct response, uniform in
-    /// `0..1`; a correct response earns 1, another 0.
+    /// Each token comes from a softmax policy of its own: one in ten is open, the others are almost certain. Each prompt has a
+    /// probability of a correct response, uniform in `0..1`; a correct response earns 1, another 0.
     ///
     /// # Errors
     ///

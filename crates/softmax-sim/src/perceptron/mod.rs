@@ -5,7 +5,7 @@ mod orthogonal;
 
 pub use adam::Adam;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use orthogonal::orthogonal;
 use rand::Rng;
 
@@ -105,13 +105,11 @@ impl Layers {
         trace: &Trace,
         d_output: Array2<f64>,
     ) -> Vec<f64> {
-        let mut gradient = vec![0.0; parameters.len()];
+        let mut gradient = Vec::with_capacity(parameters.len());
         let mut d_signal = d_output;
-        for layer in (0..trace.inputs.len()).rev() {
-            let input = &trace.inputs[layer];
-            let (mut d_weight, mut d_bias) = split_layer(&self.sizes, layer, &mut gradient);
-            ndarray::linalg::general_mat_mul(1.0, &input.t(), &d_signal, 0.0, &mut d_weight);
-            d_bias.assign(&d_signal.sum_axis(Axis(0)));
+        for (layer, input) in trace.inputs.iter().enumerate().rev() {
+            let d_layer = input.t().dot(&d_signal).into_iter().chain(d_signal.sum_axis(Axis(0)));
+            gradient.splice(0..0, d_layer);
             if layer > 0 {
                 let mut d_input = d_signal.dot(&self.layer(parameters, layer).0.t());
                 // The input is the tanh of the previous layer's sums.
@@ -152,18 +150,6 @@ impl Layers {
         let weight = ArrayView2::from_shape((inputs, outputs), weight).expect("split to size");
         (weight, ArrayView1::from(&bias[..outputs]))
     }
-}
-
-/// A layer's part of a vector of all parameters.
-fn split_layer<'a>(
-    sizes: &[usize],
-    layer: usize,
-    parameters: &'a mut [f64],
-) -> (ArrayViewMut2<'a, f64>, ArrayViewMut1<'a, f64>) {
-    let (inputs, outputs) = (sizes[layer], sizes[layer + 1]);
-    let (weight, bias) = parameters[offset(sizes, layer)..].split_at_mut(inputs * outputs);
-    let weight = ArrayViewMut2::from_shape((inputs, outputs), weight).expect("split to size");
-    (weight, ArrayViewMut1::from(&mut bias[..outputs]))
 }
 
 /// Index of the first parameter of a layer.

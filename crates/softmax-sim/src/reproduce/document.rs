@@ -7,11 +7,9 @@ use super::page::{options, theory};
 use super::run::Finished;
 use super::store::Record;
 use super::{Cell, FINDINGS, Finding, Measure, Table, Target, Verdict};
-use crate::result_file::{FileError, write_json, write_whole};
+use crate::result_file::{FileError, read_if_there, write_json, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::path::Path;
 
 /// A result as the documents keep it.
@@ -63,12 +61,8 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
 /// [`FileError`] if the file cannot be read or holds something else.
 pub fn read_published(docs: &Path) -> Result<Vec<Published>, FileError> {
     let path = docs.join("reproduce.json");
-    match fs::read(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(vec![]),
-        read => read
-            .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
-            .map_err(FileError::of(&path, "read")),
-    }
+    let Some(bytes) = read_if_there(&path)? else { return Ok(vec![]) };
+    serde_json::from_slice(&bytes).map_err(|error| FileError::of(&path, "read")(error.into()))
 }
 
 fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {

@@ -38,14 +38,11 @@ impl Verdict {
     /// By the measures that have a target: all met, some, or none. Without any there is no verdict.
     pub fn of(measures: &[Measure]) -> Self {
         let met: Vec<bool> = measures.iter().filter_map(|measure| measure.met).collect();
-        if met.is_empty() {
-            Self::None
-        } else if met.iter().all(|met| !met) {
-            Self::NotReproduced
-        } else if met.iter().all(|met| *met) {
-            Self::Reproduced
-        } else {
-            Self::InPart
+        match (met.contains(&true), met.contains(&false)) {
+            (true, false) => Self::Reproduced,
+            (true, true) => Self::InPart,
+            (false, true) => Self::NotReproduced,
+            (false, false) => Self::None,
         }
     }
 }

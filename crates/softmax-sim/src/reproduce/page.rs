@@ -59,7 +59,9 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
         headline: headline(finished),
         introduction,
         sections,
-        command: command(finished),
+        command: finished.first().map_or_else(String::new, |first| {
+            format!("softmax-sim reproduce{}", options(&first.record.setting))
+        }),
         footer: "<p>The paper: <a href=\"https://arxiv.org/abs/2505.22617\">arXiv:2505.22617</a>, The Entropy \
                  Mechanism of Reinforcement Learning for Reasoning Language Models.</p>\n"
             .to_owned(),
@@ -89,13 +91,6 @@ fn headline(finished: &[Finished]) -> String {
     };
     let counts: Vec<String> = Verdict::ALL.into_iter().filter_map(count).collect();
     format!("Of {}: {}.", counted(finished.len(), "finding"), counts.join(", "))
-}
-
-/// The command that comes to all of `finished`, if they share a setting.
-fn command(finished: &[Finished]) -> String {
-    let Some(first) = finished.first() else { return String::new() };
-    let options = options(&first.record.setting);
-    format!("softmax-sim reproduce{options}")
 }
 
 /// Command-line options that make `setting`, each with a leading space.
@@ -153,12 +148,14 @@ fn section(one: &Finished, folder: &Path) -> Section {
     let outcome = &record.outcome;
     let verdict = badge(outcome.verdict);
     let mut facts = String::new();
-    for (term, text) in
-        [("Claim", finding.claim), ("Target", finding.target), ("Method", finding.method)]
-    {
-        facts += &format!("<dt>{term}</dt><dd>{}</dd>\n", escape(text));
+    for (term, text) in [
+        ("Claim", escape(finding.claim)),
+        ("Target", escape(finding.target)),
+        ("Method", escape(finding.method)),
+        ("Verdict", format!("{verdict} {}", escape(&outcome.reason))),
+    ] {
+        facts += &format!("<dt>{term}</dt><dd>{text}</dd>\n");
     }
-    facts += &format!("<dt>Verdict</dt><dd>{verdict} {}</dd>\n", escape(&outcome.reason));
     let mut blocks = vec![
         Block::Html(format!("<dl class=\"facts\">\n{facts}</dl>\n")),
         Block::Figures(outcome.figures.clone()),

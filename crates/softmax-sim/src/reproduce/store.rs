@@ -2,10 +2,8 @@
 
 use super::run_cache::CachedShare;
 use super::{ExperimentResult, Finding, Setting};
-use crate::result_file::{FileError, write_json};
+use crate::result_file::{FileError, read_if_there, write_json};
 use serde::{Deserialize, Serialize};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 /// Name and version of this program, as stored beside each result.
@@ -56,15 +54,9 @@ pub fn record_path(folder: &Path, name: &str) -> PathBuf {
 ///
 /// [`FileError`] if there is a file that cannot be read.
 pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, FileError> {
-    let path = record_path(folder, name);
-    match fs::read(&path) {
-        Ok(bytes) => {
-            let record: Option<Record> = serde_json::from_slice(&bytes).ok();
-            Ok(record.filter(|record| record.finding == name))
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(FileError::of(&path, "read")(error)),
-    }
+    let bytes = read_if_there(&record_path(folder, name))?;
+    let record: Option<Record> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    Ok(record.filter(|record| record.finding == name))
 }
 
 /// Stores a result; an older one is replaced atomically.

@@ -3,12 +3,11 @@
 
 use super::order;
 use super::token_loss::{Tokens, clip_cov};
-use super::vectors::{largest, moments, over_states, scaled};
+use super::vectors::{largest, moments, over_states, sampled_actions, scaled};
 use crate::population::State;
 use crate::report::Row;
 use entropy_core::{Categorical, predicted_change};
 use rand::SeedableRng;
-use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand_chacha::ChaCha8Rng;
 use rl_losses::StepPlan;
 
@@ -54,8 +53,7 @@ type Finding = (f64, Option<f64>, Option<f64>);
 fn finding(state: &State, seed: u64, predict: Predict) -> Option<Finding> {
     let (policy, advantage) = (&state.policy, &state.advantage);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
-    let choice = WeightedIndex::new(policy.probs()).expect("probabilities are weights");
-    let actions = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
+    let actions = sampled_actions(policy, TOKENS, &mut rng);
     let tokens = Tokens::new(policy, policy, advantage, actions);
 
     let loss = clip_cov(FRACTION);
@@ -72,10 +70,8 @@ fn finding(state: &State, seed: u64, predict: Predict) -> Option<Finding> {
     let with = tokens.step(&loss, &plan);
     let without = tokens.step(&loss, &StepPlan::new(vec![false; TOKENS], weights));
 
-    let first_order =
-        policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
     let scale = largest(&policy.discriminators()) * largest(advantage);
-    let predicted = effect_of(&plan.selected());
+    let (gap, order) = order::effect(policy, &with, &without, effect_of(&plan.selected()));
 
     let draws: Vec<f64> =
         (0..DRAWS).map(|_| effect_of(&tokens.plan(&loss, &mut rng).selected())).collect();
@@ -87,8 +83,7 @@ fn finding(state: &State, seed: u64, predict: Predict) -> Option<Finding> {
     // Where all eligible tokens have one effect there is nothing to average.
     let deviation = (standard_error > 1e-12 * scale)
         .then(|| (mean - share * effect_of(&all)).abs() / standard_error);
-    let order = order::slope_of_effect(policy, &with, &without, predicted);
-    Some(((first_order - predicted).abs() / scale, deviation, order))
+    Some((gap / scale, deviation, order))
 }
 
 /// By hand: π = (.5, .45, .05), A = (0, 1, 0). The second arm has a positive covariance, 0.45 · .2107,

@@ -3,12 +3,11 @@
 
 use super::order;
 use super::token_loss::{Tokens, kl_cov};
-use super::vectors::{largest, largest_gap, moved, over_states, range};
+use super::vectors::{largest, largest_gap, moved, over_states, range, sampled_actions};
 use crate::population::State;
 use crate::report::Row;
 use entropy_core::Categorical;
 use rand::SeedableRng;
-use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand_chacha::ChaCha8Rng;
 
 const TOKENS: usize = 64;
@@ -61,8 +60,7 @@ fn finding(state: &State, seed: u64, predict: Predict) -> ([f64; 3], Option<f64>
     let unit = DRIFT / range(old, &state.direction);
     let policy = &moved(old, &state.direction, unit);
     let mut rng = ChaCha8Rng::seed_from_u64(seed ^ state.logits[0].to_bits());
-    let choice = WeightedIndex::new(old.probs()).expect("probabilities are weights");
-    let actions: Vec<usize> = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
+    let actions = sampled_actions(old, TOKENS, &mut rng);
 
     let (penalised, without_penalty) = (kl_cov(FRACTION, COEFFICIENT), kl_cov(FRACTION, 0.0));
     let on_policy = Tokens::new(old, old, advantage, actions.clone());
@@ -79,12 +77,9 @@ fn finding(state: &State, seed: u64, predict: Predict) -> ([f64; 3], Option<f64>
         .collect();
     let (with, without) = (tokens.step(&penalised, &plan), tokens.step(&without_penalty, &plan));
     let predicted = predict(policy, COEFFICIENT, &selected, TOKENS);
-    let first_order =
-        policy.entropy_change_first_order(&with) - policy.entropy_change_first_order(&without);
-    let (scale, largest_advantage) = (largest(&policy.discriminators()), largest(advantage));
-    let gap = (first_order - predicted).abs() / (scale * (COEFFICIENT + 2.0 * largest_advantage));
-    let order = order::slope_of_effect(policy, &with, &without, predicted);
-    ([inert, gap, misses(&tokens, &plan.selected())], order)
+    let (gap, order) = order::effect(policy, &with, &without, predicted);
+    let scale = largest(&policy.discriminators()) * (COEFFICIENT + 2.0 * largest(advantage));
+    ([inert, gap / scale, misses(&tokens, &plan.selected())], order)
 }
 
 /// Selected tokens whose covariance is below that of one left out.

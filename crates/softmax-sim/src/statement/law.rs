@@ -49,9 +49,8 @@ pub const FORMULAS: Formulas = Formulas {
 
 /// Checks the formulas against sums over the actions.
 pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
-    let even = |spacing: f64, time: f64| Flow::of(time, |index| spacing * index);
     let closed = TIMES.iter().map(|time| {
-        let flow = even(0.3, *time);
+        let flow = Flow::of(*time, |index| 0.3 * index);
         ((formulas.effective_actions)(flow.gap / 0.3).ln() - flow.entropy).abs()
     });
     let mut rows = vec![

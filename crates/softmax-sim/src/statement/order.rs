@@ -57,19 +57,23 @@ pub(super) fn slope_along(policy: &Categorical, step: &[f64], predicted: f64) ->
     })
 }
 
-/// [`slope`] of the error of `predicted`, the change of entropy by the step `with` less that by `without`, per unit of both.
-pub(super) fn slope_of_effect(
+/// Gap of `predicted`, the first-order change of entropy by the step `with` less that by `without`, per unit of both, and [`slope`]
+/// of its error.
+pub(super) fn effect(
     policy: &Categorical,
     with: &[f64],
     without: &[f64],
     predicted: f64,
-) -> Option<f64> {
+) -> (f64, Option<f64>) {
+    let first_order =
+        policy.entropy_change_first_order(with) - policy.entropy_change_first_order(without);
     let unit = 1.0 / range(policy, with).max(range(policy, without));
-    slope(2, |size| {
+    let slope = slope(2, |size| {
         let eta = size * unit;
         let change = |step: &[f64]| policy.entropy_change(&scaled(step, eta));
         change(with) - change(without) - eta * predicted
-    })
+    });
+    ((first_order - predicted).abs(), slope)
 }
 
 /// The rows of an order: the slopes read, and how many were not.

@@ -2,10 +2,9 @@
 //! average, with a variance known beforehand.
 
 use super::token_loss::Tokens;
-use super::vectors::{moments, normals, policy, stream};
+use super::vectors::{moments, normals, policy, sampled_actions, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, UpdateRule, predicted_change};
-use rand::distr::{Distribution, weighted::WeightedIndex};
 use rayon::prelude::*;
 use rl_losses::{PolicyLoss, PpoClip};
 
@@ -41,11 +40,10 @@ fn deviations(seed: u64, state: u64, predict: Predict) -> [f64; 2] {
     let mut rng = stream(seed, 0x7361_6d70, state);
     let policy = policy(&normals(&mut rng, ACTIONS));
     let advantage = normals(&mut rng, ACTIONS);
-    let choice = WeightedIndex::new(policy.probs()).expect("probabilities are weights");
     let loss = PolicyLoss::PpoClip(PpoClip::default());
     let changes: Vec<f64> = (0..BATCHES)
         .map(|_| {
-            let actions = (0..TOKENS).map(|_| choice.sample(&mut rng)).collect();
+            let actions = sampled_actions(&policy, TOKENS, &mut rng);
             let tokens = Tokens::new(&policy, &policy, &advantage, actions);
             let plan = tokens.plan(&loss, &mut rng);
             policy.entropy_change_first_order(&tokens.step(&loss, &plan))

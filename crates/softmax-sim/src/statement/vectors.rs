@@ -3,6 +3,7 @@
 use crate::population::State;
 use entropy_core::Categorical;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
+use rand::distr::weighted::WeightedIndex;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -23,6 +24,16 @@ pub(super) fn stream(seed: u64, salt: u64, index: u64) -> ChaCha8Rng {
 /// Standard normals, `[count]`.
 pub(super) fn normals(rng: &mut impl Rng, count: usize) -> Vec<f64> {
     (0..count).map(|_| StandardNormal.sample(rng)).collect()
+}
+
+/// Actions drawn from a policy, `[count]`.
+pub(super) fn sampled_actions(
+    policy: &Categorical,
+    count: usize,
+    rng: &mut impl Rng,
+) -> Vec<usize> {
+    let choice = WeightedIndex::new(policy.probs()).expect("probabilities are weights");
+    (0..count).map(|_| choice.sample(rng)).collect()
 }
 
 /// Mean of the values, and their variance about it, as estimated from a sample.

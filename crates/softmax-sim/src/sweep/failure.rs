@@ -2,8 +2,7 @@
 
 use super::plan::PlanError;
 use crate::result_file::FileError;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// Why a sweep could not be run or merged.
@@ -63,12 +62,4 @@ pub struct DamagedLine {
     pub line: usize,
     /// Reason, in words.
     pub reason: String,
-}
-
-impl SweepError {
-    /// Returns a conversion for `map_err`.
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
-        let error = FileError::of(path, action);
-        move |source| error(source).into()
-    }
 }

@@ -4,7 +4,7 @@ use super::cell::CellResult;
 use super::failure::{DamagedLine, SweepError};
 use super::plan::Plan;
 use super::shard::Shard;
-use crate::result_file::write_new;
+use crate::result_file::{FileError, write_new};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -83,7 +83,7 @@ impl Folder {
     /// [`SweepError`] if its configuration cannot be read.
     pub fn plan(&self) -> Result<Plan, SweepError> {
         let path = self.configuration_path();
-        let text = fs::read_to_string(&path).map_err(SweepError::io("read", &path))?;
+        let text = fs::read_to_string(&path).map_err(FileError::of(&path, "read"))?;
         Plan::read(&text).map_err(|source| SweepError::Plan { path, source })
     }
 
@@ -96,8 +96,8 @@ impl Folder {
     /// [`SweepError`] if a file cannot be read.
     pub fn contents(&self) -> Result<Contents, SweepError> {
         let mut paths = Vec::new();
-        for entry in fs::read_dir(&self.path).map_err(SweepError::io("read", &self.path))? {
-            let path = entry.map_err(SweepError::io("read", &self.path))?.path();
+        for entry in fs::read_dir(&self.path).map_err(FileError::of(&self.path, "read"))? {
+            let path = entry.map_err(FileError::of(&self.path, "read"))?.path();
             let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
             let is_lines = path.extension().is_some_and(|extension| extension == "jsonl");
             if name.starts_with("shard-") && is_lines {
@@ -119,19 +119,21 @@ impl Folder {
         let name = format!("shard-{:0digits$}-of-{}.jsonl", shard.index(), shard.count());
         let path = self.path.join(name);
         let open = OpenOptions::new().read(true).append(true).create(true).open(&path);
-        let file = open.map_err(SweepError::io("open", &path))?;
+        let file = open.map_err(FileError::of(&path, "open"))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SweepError::Busy { path }),
-            Err(TryLockError::Error(error)) => return Err(SweepError::io("lock", &path)(error)),
+            Err(TryLockError::Error(error)) => {
+                return Err(FileError::of(&path, "lock")(error).into());
+            }
         }
-        let text = fs::read(&path).map_err(SweepError::io("read", &path))?;
+        let text = fs::read(&path).map_err(FileError::of(&path, "read"))?;
         let length = whole_lines(&text).len() as u64;
         if length < text.len() as u64 {
-            file.set_len(length).map_err(SweepError::io("shorten", &path))?;
+            file.set_len(length).map_err(FileError::of(&path, "shorten"))?;
         }
         // The file's name must outlive a crash of the machine as its lines do.
-        sync_folder(&self.path).map_err(SweepError::io("sync", &self.path))?;
+        sync_folder(&self.path).map_err(FileError::of(&self.path, "sync"))?;
         Ok(ShardFile { path, file })
     }
 
@@ -149,13 +151,13 @@ impl ShardFile {
             lines.push(b'\n');
         }
         let appended = self.file.write_all(&lines).and_then(|()| self.file.sync_data());
-        appended.map_err(SweepError::io("write", &self.path))
+        Ok(appended.map_err(FileError::of(&self.path, "write"))?)
     }
 }
 
 /// Reads the results of a file; lines that are not results go to `damaged`.
 fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
-    let text = fs::read(path).map_err(SweepError::io("read", path))?;
+    let text = fs::read(path).map_err(FileError::of(path, "read"))?;
     let mut records = Vec::new();
     for (index, line) in whole_lines(&text).split_inclusive(|byte| *byte == b'\n').enumerate() {
         match serde_json::from_slice(line) {

@@ -23,15 +23,13 @@ impl Controls {
     ///
     /// If a setting is out of its range.
     pub(super) fn new(method: &Method) -> Self {
+        let in_range = "settings in their range";
         let bonus = method.adaptive_entropy.map(AdaptiveEntropyController::new);
         let reference_kl = method.adaptive_kl.map(KlCoefficient::Adaptive).map(KlController::new);
         Self {
             difficulty: method.thermostat.as_ref().map(Difficulty::new),
-            bonus: bonus.transpose().expect("settings in their range"),
-            reference_kl: reference_kl
-                .transpose()
-                .expect("settings in their range")
-                .map(|controller| (controller, 0.0)),
+            bonus: bonus.transpose().expect(in_range),
+            reference_kl: reference_kl.map(|controller| (controller.expect(in_range), 0.0)),
         }
     }
 

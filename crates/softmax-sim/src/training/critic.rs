@@ -31,10 +31,8 @@ impl Critic {
         let places = rollout.tokens().places_in(&rollout.prompts, states);
         let states: Vec<usize> = places.map(|(state, _)| state).collect();
         let values: Vec<f64> = states.iter().map(|&state| self.values[state]).collect();
-        let rewards = match token_rewards {
-            Some(rewards) => rewards.to_vec(),
-            None => rollout.token_rewards(positions),
-        };
+        let rewards =
+            token_rewards.map_or_else(|| rollout.token_rewards(positions), <[f64]>::to_vec);
         let lengths = vec![positions; rollout.rewards.len()];
         let credit = generalised_advantages(&rewards, &values, None, &lengths, gae);
         let returns = credit.expect("columns of one rollout, settings in their range").returns;

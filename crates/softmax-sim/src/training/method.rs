@@ -1,7 +1,7 @@
 //! The training method, which may change between two rollouts.
 
 use super::difficulty::ThermostatControl;
-use crate::experiment::error::{ExperimentError, check_bounds};
+use crate::experiment::error::{ExperimentError, check_at_least, check_finite};
 use rl_losses::{
     AdaptiveEntropy, AdaptiveKl, AdvantageEstimator, Aggregation, Annealing, ClipRange, DualClip,
     PolicyLoss, PpoClip, RolloutCorrection,
@@ -85,21 +85,16 @@ impl Method {
     ///
     /// [`ExperimentError`], naming the setting.
     pub fn check(&self) -> Result<(), ExperimentError> {
-        check_bounds([
-            ("entropy_bonus", self.entropy_bonus, f64::MIN),
-            ("reference_kl", self.reference_kl, f64::MIN),
-            ("reward_kl", self.reward_kl, 0.0),
-        ])?;
+        check_finite("entropy_bonus", self.entropy_bonus)?;
+        check_finite("reference_kl", self.reference_kl)?;
+        check_at_least("reward_kl", self.reward_kl, 0.0)?;
         if let Some(thermostat) = &self.thermostat {
             thermostat.check(&self.loss)?;
         }
         if let Some(annealing) = &self.annealing {
             let (field, loss) = ("annealing", self.loss.name());
-            annealing.at(&self.loss, 1.0).map_err(|reason| ExperimentError::Control {
-                field,
-                loss,
-                reason,
-            })?;
+            let refused = |reason| ExperimentError::Control { field, loss, reason };
+            annealing.at(&self.loss, 1.0).map_err(refused)?;
         }
         let thermostat = ("thermostat", self.thermostat.is_some());
         let adaptive_entropy = ("adaptive_entropy", self.adaptive_entropy.is_some());

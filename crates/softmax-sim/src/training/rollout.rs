@@ -2,7 +2,7 @@
 
 use super::rows::{PROMPTS_PER_TASK, Rows};
 use super::tokens::Tokens;
-use crate::environment::Questions;
+use crate::environment::{Questions, inverse_cumulative};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
@@ -164,19 +164,6 @@ pub(crate) fn rollout_key(seed: u64, rollout: usize) -> ChaCha8Rng {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     bytes[8..16].copy_from_slice(&(rollout as u64).to_le_bytes());
     ChaCha8Rng::from_seed(bytes)
-}
-
-/// The first action whose cumulative probability exceeds `uniform`.
-fn inverse_cumulative(probs: &[f64], uniform: f64) -> usize {
-    let mut left = uniform;
-    for (action, prob) in probs.iter().enumerate() {
-        left -= prob;
-        if left < 0.0 {
-            return action;
-        }
-    }
-    // The probabilities may sum to less than the uniform by rounding: the last possible action.
-    probs.iter().rposition(|prob| *prob > 0.0).expect("a policy has a possible action")
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! How much is sampled and how it is divided into updates.
 
 use super::trust_region::TrustRegion;
-use crate::experiment::error::{ExperimentError, check_bounds, check_learning_rate, check_share};
 use crate::settings::settings;
 use serde::{Deserialize, Serialize};
 
@@ -31,19 +30,19 @@ settings! {
     /// The plan of a run; defaults: [`Schedule::tabular`] at 0.5.
     pub struct Schedule {
         /// Rollout batches of the run.
-        pub rollouts: usize = 300;
+        pub rollouts: usize = 300, check_at_least(1.0);
         /// Evaluations are this many rollouts apart; the start and the end are always evaluated.
-        pub evaluate_every: usize = 4;
+        pub evaluate_every: usize = 4, check_at_least(1.0);
         /// Prompts of a rollout batch, drawn anew each time; all prompts if they are fewer.
-        pub prompts: usize = ALL_PROMPTS;
+        pub prompts: usize = ALL_PROMPTS, check_at_least(1.0);
         /// Samples for each prompt.
-        pub group_size: usize = 8;
+        pub group_size: usize = 8, check_at_least(1.0);
         /// Optimiser steps for one pass over a rollout batch.
-        pub mini_batches: usize = 4;
+        pub mini_batches: usize = 4, check_at_least(1.0);
         /// Passes over a rollout batch.
-        pub epochs: usize = 2;
+        pub epochs: usize = 2, check_at_least(1.0);
         /// Learning rate.
-        pub learning_rate: f64 = 0.5;
+        pub learning_rate: f64 = 0.5, check_positive;
         /// Quantity that the learning rate multiplies.
         pub step_size: StepSize = StepSize::PerState;
         /// True to leave out groups of equal rewards before mini-batches are made. The choice
@@ -59,8 +58,8 @@ settings! {
         pub trust_region: Option<TrustRegion> = None;
         /// Share of the way to the mean return that the critic's value of a state goes in a rollout; it serves an estimator that
         /// needs a critic.
-        pub critic_rate: f64 = 0.5;
-    }
+        pub critic_rate: f64 = 0.5, check_share;
+    } also |schedule| schedule.trust_region.as_ref().map_or(Ok(()), TrustRegion::check)
 }
 
 /// Prompts of a rollout batch unless told otherwise: more than an environment has.
@@ -89,25 +88,6 @@ impl Schedule {
     pub fn on_policy(learning_rate: f64) -> Self {
         let tabular = Self::tabular(learning_rate);
         Self { mini_batches: 1, epochs: 1, drop_uninformative: false, ..tabular }
-    }
-
-    /// Checks that the schedule can be run.
-    ///
-    /// # Errors
-    ///
-    /// [`ExperimentError`], naming the setting.
-    pub fn check(&self) -> Result<(), ExperimentError> {
-        check_bounds([
-            ("rollouts", self.rollouts as f64, 1.0),
-            ("evaluate_every", self.evaluate_every as f64, 1.0),
-            ("prompts", self.prompts as f64, 1.0),
-            ("group_size", self.group_size as f64, 1.0),
-            ("mini_batches", self.mini_batches as f64, 1.0),
-            ("epochs", self.epochs as f64, 1.0),
-        ])?;
-        check_learning_rate(self.learning_rate)?;
-        check_share("critic_rate", self.critic_rate)?;
-        self.trust_region.map_or(Ok(()), TrustRegion::check)
     }
 
     /// True if the policy is evaluated after `rollouts` of them.

@@ -2,7 +2,6 @@
 
 use super::rows::Rows;
 use crate::environment::Questions;
-use crate::experiment::error::{ExperimentError, check_bounds};
 use crate::settings::settings;
 use std::iter::zip;
 
@@ -20,17 +19,13 @@ settings! {
     /// Source: Schulman et al. 2015, [arXiv:1502.05477](https://arxiv.org/abs/1502.05477), without its test of the objective.
     pub struct TrustRegion {
         /// Bound on the mean `KL(π_old ‖ π)` of a token over one step, in nats.
-        pub kl: f64 = 1e-3;
+        pub kl: f64 = 1e-3, check_positive;
         /// Added to the diagonal of `F`.
-        pub damping: f64 = 1e-4;
+        pub damping: f64 = 1e-4, check_at_least(0.0);
     }
 }
 
 impl TrustRegion {
-    pub(super) fn check(self) -> Result<(), ExperimentError> {
-        check_bounds([("kl", self.kl, f64::MIN_POSITIVE), ("damping", self.damping, 0.0)])
-    }
-
     /// Moves `parameters` down a loss whose derivatives by the logits of `prompts` are `d_logits`. `policy` is that of the
     /// parameters on them, `weights`, `[prompts, states]`, sum to 1.
     pub(super) fn step(

@@ -54,10 +54,14 @@ impl MiniBatch<'_> {
     ) -> LossSums {
         let policy = Rows::of(self.questions, parameters, self.prompts());
         let places = self.rollout.tokens().of_prompts(&self.slots);
-        let (loss, plan) = self.evaluate(method, places, &policy, rng);
+        let entropy = policy.entropy_of_tokens(places);
+        let (loss, plan) = self.evaluate(method, places, (&policy, &entropy), rng);
         let mut d_logits = d_logits(self.questions, &policy, places, &loss.grad_log_prob);
         if method.entropy_bonus != 0.0 || method.reference_kl != 0.0 {
-            self.add_regularisers(&mut d_logits, &policy, method, &plan);
+            let weights = plan.weights();
+            let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &entropy, &weights);
+            let (kl, slopes) = (method.reference_kl, [&d_entropy[..], &weights]);
+            self.add_regularisers(&mut d_logits, &policy, places, kl, slopes);
         }
         if let Some(region) = self.trust_region {
             let (states, tokens) = (self.questions.states().states(), self.tokens());
@@ -70,38 +74,36 @@ impl MiniBatch<'_> {
     }
 
     /// The loss of `method` under `policy` over the tokens at `places`, with its slopes by their log-probabilities, and its plan.
+    /// `entropy` is the policy's at the tokens, in nats.
     fn evaluate(
         &self,
         method: &Method,
         places: Tokens<'_>,
-        policy: &Rows,
+        (policy, entropy): (&Rows, &[f64]),
         rng: &mut ChaCha8Rng,
     ) -> (LossOutput, StepPlan) {
         let tokens = self.tokens();
-        let span = self.slots.start * (tokens / self.slots.len());
-        let (log_prob, entropy) =
-            (policy.log_prob_of_tokens(places), policy.entropy_of_tokens(places));
-        let old_log_prob = &self.rollout.old_log_prob[span..span + tokens];
-        let columns = TokenColumns {
-            log_prob: &log_prob,
-            old_log_prob,
-            advantage: &self.rollout.advantage[span..span + tokens],
-        };
+        let first = self.slots.start * (tokens / self.slots.len());
+        let Rollout { old_log_prob, advantage, old_entropy, sampled_log_prob, .. } = self.rollout;
+        let [old_log_prob, advantage, old_entropy, sampled_log_prob] =
+            [old_log_prob, advantage, old_entropy, sampled_log_prob]
+                .map(|column| &column[first..first + tokens]);
+        let log_prob = policy.log_prob_of_tokens(places);
+        let columns = TokenColumns { log_prob: &log_prob, old_log_prob, advantage };
         let lengths = &self.sequence_lengths[..self.slots.len() * self.group_size];
-        let sampled_log_prob = &self.rollout.sampled_log_prob[span..span + tokens];
         let reference = self.reference_log_prob(method, places);
-        let batch = TokenBatch::new(columns, lengths)
-            .and_then(|batch| batch.with(Column::Entropy, &entropy))
-            .and_then(|batch| {
-                batch.with(Column::OldEntropy, &self.rollout.old_entropy[span..span + tokens])
-            })
-            .and_then(|batch| batch.with(Column::RolloutLogProb, sampled_log_prob))
-            .and_then(|batch| match &reference {
-                None => Ok(batch),
-                Some(reference) => batch.with(Column::ReferenceLogProb, reference),
-            })
-            .expect("columns of a finite policy")
-            .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
+        let further = [
+            Some((Column::Entropy, entropy)),
+            Some((Column::OldEntropy, old_entropy)),
+            Some((Column::RolloutLogProb, sampled_log_prob)),
+            reference.as_deref().map(|reference| (Column::ReferenceLogProb, reference)),
+        ];
+        let finite = "columns of a finite policy";
+        let mut batch = TokenBatch::new(columns, lengths).expect(finite);
+        for (name, column) in further.into_iter().flatten() {
+            batch = batch.with(name, column).expect(finite);
+        }
+        let batch = batch.with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
         let mut plan = self.plan(method, &batch, rng);
         if let Some(correction) = method.correction {
             let weights = correction.weights(old_log_prob, sampled_log_prob, lengths);
@@ -132,7 +134,8 @@ impl MiniBatch<'_> {
         reads.then(|| tokens.values_in(self.reference, self.prompts(), sizes).collect())
     }
 
-    /// Adds the gradients of the entropy bonus and of the reference KL.
+    /// Adds the gradients of the entropy bonus and of the reference KL, of coefficient `kl`. `d_entropy` and `weights` are the
+    /// slopes of the bonus by the tokens' entropies and the weights of the tokens.
     ///
     /// Both are exact in each state and weigh in it what its tokens do. Each is the mean of a function `v` of the action whose own
     /// derivative has mean 0: `-log π` and `log π - log π_ref`. So the gradient is the softmax's Jacobian times `v`, `π (v - E v)`.
@@ -140,19 +143,17 @@ impl MiniBatch<'_> {
         &self,
         d_logits: &mut [f64],
         policy: &Rows,
-        method: &Method,
-        plan: &StepPlan,
+        places: Tokens<'_>,
+        kl: f64,
+        [d_entropy, weights]: [&[f64]; 2],
     ) {
         let (states_of_prompt, actions) = self.questions.states_and_actions();
-        let tokens = self.rollout.tokens().of_prompts(&self.slots);
-        let (entropy, weights) = (policy.entropy_of_tokens(tokens), plan.weights());
-        let (_, d_entropy) = entropy_bonus(method.entropy_bonus, &entropy, &weights);
-        let d_entropies = tokens.sums(states_of_prompt, &d_entropy);
-        let weights = tokens.sums(states_of_prompt, &weights);
+        let d_entropies = places.sums(states_of_prompt, d_entropy);
+        let weights = places.sums(states_of_prompt, weights);
         let mut values = vec![0.0; actions];
         for (state, d_logits) in d_logits.chunks_exact_mut(actions).enumerate() {
             let d_entropy = d_entropies[state];
-            let d_divergence = method.reference_kl * weights[state];
+            let d_divergence = kl * weights[state];
             let rows = state * actions..(state + 1) * actions;
             let (log_probs, probs) = (&policy.log_probs()[rows.clone()], &policy.probs()[rows]);
             let prompt = self.prompts()[state / states_of_prompt];
@@ -194,18 +195,21 @@ pub(super) fn d_logits(
         .zip(slopes.par_chunks_exact(per_prompt))
         .zip(policy.probs().par_chunks_exact(row))
         .with_min_len(PROMPTS_PER_TASK)
-        .for_each(|((((d_logits, chosen), states_visited), slopes), probs)| {
-            let mut totals = vec![0.0; states];
-            for ((action, state), slope) in zip(zip(chosen, states_visited), slopes) {
-                d_logits[*state as usize * actions + *action as usize] += slope;
-                totals[*state as usize] += slope;
-            }
-            let each = d_logits.chunks_exact_mut(actions).zip(probs.chunks_exact(actions));
-            for ((d_logits, probs), total) in each.zip(totals) {
-                for (d_logit, prob) in d_logits.iter_mut().zip(probs) {
-                    *d_logit -= total * prob;
+        .for_each_init(
+            || vec![0.0; states],
+            |totals, ((((d_logits, chosen), states_visited), slopes), probs)| {
+                totals.fill(0.0);
+                for ((action, state), slope) in zip(zip(chosen, states_visited), slopes) {
+                    d_logits[*state as usize * actions + *action as usize] += slope;
+                    totals[*state as usize] += slope;
                 }
-            }
-        });
+                let each = d_logits.chunks_exact_mut(actions).zip(probs.chunks_exact(actions));
+                for ((d_logits, probs), total) in each.zip(totals.iter()) {
+                    for (d_logit, prob) in d_logits.iter_mut().zip(probs) {
+                        *d_logit -= total * prob;
+                    }
+                }
+            },
+        );
     d_logits
 }

@@ -60,7 +60,7 @@ fn settings_that_cannot_run_are_named() {
         ("[settings.training.states]\nnoise = 1.5", "cell `seed 0`: `noise` is 1.5, expected 0"),
         (
             "[settings.training.schedule]\ntrust_region.kl = 0.0",
-            "cell `seed 0`: `kl` is 0, expected",
+            "cell `seed 0`: `kl` is 0, expected a finite number above 0",
         ),
         ("[settings.training.method]\nloss.kl-cov.fraction = 3", "cell `seed 0`: `fraction` is 3"),
         ("[settings.cart-pole]\nsteps = 0", "cell `seed 0`: `steps` is 0, expected at least 1"),
