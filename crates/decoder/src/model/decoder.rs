@@ -156,13 +156,13 @@ impl Decoder {
         let config = self.config.clone();
         Self {
             source: self.source.clone(),
-            // Its weights are the same tensors, gathered at the same times.
+            // The same tensors, gathered at the same times. Stacking has moved none: they are neighbours, or empty while closed.
             placement: Placement { gradients: None, ..self.placement.clone() },
             ..Self::assemble_made(config, self.device, self.kind, shared)
         }
     }
 
-    /// Converts every parameter to another kind.
+    /// Converts every parameter in place to another kind. A [`base`](Self::base) taken before shares them: do not use it afterwards.
     #[must_use]
     pub fn into_kind(mut self, kind: Kind) -> Self {
         let _no_grad = tch::no_grad_guard();

@@ -1,7 +1,8 @@
 //! Tensor parallelism: one model over several ranks, each with a shard of every large matrix.
 //!
-//! [`ShardSpec`](super::tensor_shard::ShardSpec) defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
-//! are summed over the group, and so is the gradient of the inputs of query-key-value and gate-up.
+//! [`ShardSpec`](super::tensor_shard::ShardSpec) defines the split of each parameter. The residual stream is replicated: the
+//! results of output, down and embedding are summed over the group, and so is the gradient of the inputs of query-key-value and
+//! gate-up.
 //!
 //! If there are more ranks than key-value heads, neighbours hold copies of one head, each for its own queries; a rank's
 //! gradient of it is then a partial sum, and so is that of the replicated factor of a low-rank correction.
