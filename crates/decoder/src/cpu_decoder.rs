@@ -10,8 +10,9 @@ use model_files::model_config::BlockOptions;
 use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
+use torch_ext::size;
 
-use crate::model::{Block, Decoder, Projection, narrowed, size};
+use crate::model::{Block, Decoder, Projection, narrowed, numbers};
 use ranks::device::memory_bytes;
 
 /// Models with fewer bytes of weights stay in the processor's caches from token to token, so packing gains nothing.
@@ -322,12 +323,6 @@ impl CpuBlock {
             down: Matrix::new(&[mlp.down.merged_weight()]),
         })
     }
-}
-
-/// Returns all numbers of a tensor, in f32.
-pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
-    let flat = tensor.detach().to_device(Device::Cpu).to_kind(Kind::Float).reshape(-1);
-    Vec::try_from(flat).expect("a one-dimensional tensor of f32")
 }
 
 #[cfg(test)]

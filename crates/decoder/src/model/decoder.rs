@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use model_files::lora::LoraSection;
 use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
+use torch_ext::size;
 
 use super::adapter_config::base_of;
 use super::attention::{Heads, causal_attention};
@@ -19,7 +20,7 @@ use super::placement::Placement;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
-use super::shape::{place, size};
+use super::shape::place;
 use super::tensor_group::sum_over;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
