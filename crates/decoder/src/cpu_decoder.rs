@@ -10,8 +10,9 @@ use model_files::model_config::BlockOptions;
 use pulp::Arch;
 use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
+use torch_ext::size;
 
-use crate::model::{Block, Decoder, Projection, narrowed, size};
+use crate::model::{Block, Decoder, Projection, narrowed, numbers};
 use ranks::device::memory_bytes;
 
 /// Models with fewer bytes of weights stay in the processor's caches from token to token, so packing gains nothing.
@@ -324,8 +325,36 @@ impl CpuBlock {
     }
 }
 
-/// Returns all numbers of a tensor, in f32.
-pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
-    let flat = tensor.detach().to_device(Device::Cpu).to_kind(Kind::Float).reshape(-1);
-    Vec::try_from(flat).expect("a one-dimensional tensor of f32")
+#[cfg(test)]
+mod tests {
+    use model_files::model_config::{ModelConfig, ModelShape};
+
+    use super::*;
+    use crate::kernel_self_test::tiny_config;
+
+    /// Rows that read packed weights, and more than these; a head of its own, and one that is the embedding.
+    #[test]
+    fn a_packed_decoder_gives_the_bits_of_one_that_is_not() {
+        for tie_word_embeddings in [true, false] {
+            let shape = ModelShape { tie_word_embeddings, ..(*tiny_config()).clone() };
+            let config = ModelConfig::new(shape).unwrap();
+            let decoder = Decoder::initialise(config, 7, Device::Cpu, Kind::BFloat16);
+            let read = |cpu_decoder: &CpuDecoder, rows: usize| -> Vec<u32> {
+                let empty = KeyValueCache {
+                    keys: vec![Vec::new(); 4],
+                    values: vec![Vec::new(); 4],
+                    tokens: 0,
+                };
+                let mut caches = vec![empty; rows];
+                cpu_decoder.step(&vec![3; rows], &mut caches);
+                let hidden = cpu_decoder.step(&vec![141; rows], &mut caches);
+                let logits = numbers(&cpu_decoder.logits(&hidden));
+                hidden.into_iter().chain(logits).map(f32::to_bits).collect()
+            };
+            let mut cpu_decoder = CpuDecoder::new(&decoder, false).unwrap();
+            let before = [1, 2, 3].map(|rows| read(&cpu_decoder, rows));
+            cpu_decoder.pack();
+            assert!([1, 2, 3].map(|rows| read(&cpu_decoder, rows)) == before);
+        }
+    }
 }

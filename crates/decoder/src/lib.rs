@@ -1,5 +1,6 @@
-//! Decoders of the Qwen2, Qwen3, Llama and Mistral architectures on libtorch, mixtures of experts included: they read models, compute,
-//! and sample. They know no reward, loss or optimiser. What allocates tensors panics if the device has too little memory.
+//! Decoders of the Qwen2, Qwen3, Llama, Mistral and Gemma 3 architectures on libtorch, mixtures of experts included: they read
+//! models, compute, and sample. They know no reward, loss or optimiser. What allocates tensors panics if the device has too little
+//! memory.
 //!
 //! | module | holds |
 //! |---|---|

@@ -2,9 +2,10 @@
 
 use model_files::model_config::ModelShape;
 use serde::{Deserialize, Serialize};
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
+use torch_ext::size;
 
-use crate::model::size;
+use crate::model::numbers;
 
 /// Experts of the first tokens of a sequence, in each block that has experts.
 ///
@@ -52,10 +53,8 @@ impl Routes {
     pub fn of_blocks(used: &[Tensor]) -> Option<Self> {
         let all = Tensor::cat(used.first().map(|_| used)?, 1);
         let width = usize::try_from(all.size()[1]).expect("a width");
-        let numbers = Vec::<i64>::try_from(all.to_device(Device::Cpu).reshape([-1]));
-        let numbers = numbers.expect("a one-dimensional tensor of i64").into_iter();
-        let experts = numbers.map(|expert| u16::try_from(expert).expect("at most 65535 experts"));
-        Some(Self { width, experts: experts.collect() })
+        let number = |expert: i64| u16::try_from(expert).expect("at most 65535 experts");
+        Some(Self { width, experts: numbers(&all).into_iter().map(number).collect() })
     }
 
     /// Appends the tokens of `other`.

@@ -1,9 +1,9 @@
 //! Log-probabilities and entropies of given tokens under the policy.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 use crate::head::token_statistics;
-use crate::model::Decoder;
+use crate::model::{Decoder, numbers};
 
 /// Columns of scores: entry `t` is for token `t + 1`, given tokens `0..=t`; the first token has none.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,8 +30,5 @@ pub fn score(decoder: &Decoder, token_ids: &[u32], temperature: f64) -> Scores {
     let hidden = decoder.forward(&ids.narrow(0, 0, predicted).unsqueeze(0)).squeeze_dim(0);
     let targets = ids.narrow(0, 1, predicted);
     let statistics = token_statistics(&hidden, decoder.head(), &targets, temperature);
-    let column = |tensor: Tensor| {
-        Vec::<f64>::try_from(tensor.to_kind(Kind::Double)).expect("a one-dimensional tensor of f64")
-    };
-    Scores { log_prob: column(statistics.log_prob), entropy: column(statistics.entropy) }
+    Scores { log_prob: numbers(&statistics.log_prob), entropy: numbers(&statistics.entropy) }
 }

@@ -8,7 +8,7 @@ use whole_file::DirectoryInProgress;
 
 use super::error::GgufError;
 use super::hyperparameters::{self, config_json, generation_config_json};
-use super::names::{PlannedTensor, plan, unpermute};
+use super::names::{PlannedTensor, plan, source_of, unpermute};
 use super::reader::GgufFile;
 use super::safetensors_stream::{Entry, SafetensorsStream};
 use super::tensor_dtype::TensorDtype;
@@ -87,7 +87,7 @@ pub fn import(
 ) -> Result<ImportSummary, GgufError> {
     let gguf = GgufFile::open(gguf)?;
     let mut model = hyperparameters::read(&gguf)?;
-    let files = tokenizer::build(&gguf.metadata, &model)?;
+    let (tokenizer, tokenizer_config) = tokenizer::build(&gguf.metadata, &model)?;
     let (embedding, tied, cosine) = choose_embedding(&gguf, &model, options.tie)?;
     model.tie_word_embeddings = tied;
     let planned = plan(&gguf, &model, embedding)?;
@@ -107,8 +107,8 @@ pub fn import(
     let json = |value: &serde_json::Value| format!("{value:#}\n").into_bytes();
     write("config.json", &json(&config_json(&gguf, &model, options.dtype)?))?;
     write("generation_config.json", &json(&generation_config_json(&model)))?;
-    write("tokenizer.json", files.tokenizer.as_bytes())?;
-    write("tokenizer_config.json", &json(&files.tokenizer_config))?;
+    write("tokenizer.json", tokenizer.as_bytes())?;
+    write("tokenizer_config.json", &json(&tokenizer_config))?;
 
     let path = staging.path().join("model.safetensors");
     let file = File::create(&path).map_err(GgufError::io(&path, "create"))?;
@@ -165,14 +165,7 @@ fn choose_embedding(
 /// Cosine between about 4,096 evenly spaced rows of two `[vocabulary, hidden]` matrices.
 fn cosine(gguf: &GgufFile, model: &ModelShape, left: &str, right: &str) -> Result<f64, GgufError> {
     let shape = [model.vocab_size, model.hidden_size];
-    let matrix = |name: &str| match gguf.tensor(name) {
-        Some(tensor) if tensor.shape == shape => Ok(tensor),
-        found => {
-            let shape_found = found.map(|tensor| tensor.shape.clone());
-            let problem = format!("has shape {shape_found:?}, expected {shape:?}");
-            Err(GgufError::tensor(&gguf.path, name, problem))
-        }
-    };
+    let matrix = |source: &str| source_of(gguf, "lm_head.weight", source, &shape);
     let (left, right) = (matrix(left)?, matrix(right)?);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let (mut product, mut squares) = (0.0, [0.0, 0.0]);

@@ -22,8 +22,8 @@ pub(super) enum Value {
     Texts(Vec<String>),
     /// An array of integers.
     Integers(Vec<i64>),
-    /// An array of floats or booleans, of which only the length is kept.
-    Other(u64),
+    /// An array of floats or booleans, which is skipped.
+    Other,
 }
 
 impl Value {
@@ -35,7 +35,7 @@ impl Value {
             Self::Text(_) => "a string",
             Self::Texts(_) => "an array of strings",
             Self::Integers(_) => "an array of integers",
-            Self::Other(_) => "an array of floats or booleans",
+            Self::Other => "an array of floats or booleans",
         }
     }
 }

@@ -41,15 +41,8 @@ pub(super) fn plan(
     embedding: &str,
 ) -> Result<Vec<PlannedTensor>, GgufError> {
     let find = |name: &str, source: &str, shape: &[usize], permuted_heads| {
-        let Some(tensor) = gguf.tensor(source) else {
-            let problem = format!("missing, expected shape {shape:?} for `{name}`");
-            return Err(GgufError::tensor(&gguf.path, source, problem));
-        };
-        if tensor.shape != shape {
-            let problem = format!("has shape {:?}, expected {shape:?}", tensor.shape);
-            return Err(GgufError::tensor(&gguf.path, source, problem));
-        }
-        Ok(PlannedTensor { name: name.to_owned(), source: tensor.clone(), permuted_heads })
+        let source = source_of(gguf, name, source, shape)?.clone();
+        Ok::<_, GgufError>(PlannedTensor { name: name.to_owned(), source, permuted_heads })
     };
     let matrix = [model.vocab_size, model.hidden_size];
     let mut planned = vec![find("model.embed_tokens.weight", embedding, &matrix, None)?];
@@ -80,6 +73,21 @@ pub(super) fn plan(
         }
         None => Ok(planned),
     }
+}
+
+/// Returns the GGUF tensor `source` of the Hugging Face tensor `name`, if it has this shape.
+pub(super) fn source_of<'a>(
+    gguf: &'a GgufFile,
+    name: &str,
+    source: &str,
+    shape: &[usize],
+) -> Result<&'a TensorInfo, GgufError> {
+    let problem = match gguf.tensor(source) {
+        Some(tensor) if tensor.shape == shape => return Ok(tensor),
+        Some(tensor) => format!("has shape {:?}, expected {shape:?}", tensor.shape),
+        None => format!("missing, expected shape {shape:?} for `{name}`"),
+    };
+    Err(GgufError::tensor(&gguf.path, source, problem))
 }
 
 fn part_shape(part: &str, model: &ModelShape) -> Vec<usize> {

@@ -242,7 +242,7 @@ impl Cursor<'_> {
                 for _ in 0..count * element_bytes {
                     self.bytes::<1>(field)?;
                 }
-                Ok(Value::Other(count))
+                Ok(Value::Other)
             }
             _ => (0..count)
                 .map(|_| {

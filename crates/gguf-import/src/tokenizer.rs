@@ -33,12 +33,6 @@ const TOKENS: &str = "tokenizer.ggml.tokens";
 const TYPES: &str = "tokenizer.ggml.token_type";
 const MERGES: &str = "tokenizer.ggml.merges";
 
-pub(super) struct TokenizerFiles {
-    pub(super) tokenizer: String,
-    /// Contents of `tokenizer_config.json`, the chat template included.
-    pub(super) tokenizer_config: Value,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PreTokenizer {
     Qwen2,
@@ -96,8 +90,8 @@ struct TokenizerJson<'a> {
     model: Bpe<'a>,
 }
 
-/// Builds both files of a byte-level BPE of the Qwen2 or SmolLM kind.
-pub(super) fn build(metadata: &Metadata, model: &ModelShape) -> Result<TokenizerFiles, GgufError> {
+/// Builds both files of a byte-level BPE of the Qwen2 or SmolLM kind; the chat template is in the second.
+pub(super) fn build(metadata: &Metadata, model: &ModelShape) -> Result<(String, Value), GgufError> {
     let kind = metadata.text("tokenizer.ggml.model")?;
     if kind != "gpt2" {
         let problem = format!("is \"{kind}\", expected \"gpt2\" (byte-level BPE)");
@@ -123,7 +117,7 @@ pub(super) fn build(metadata: &Metadata, model: &ModelShape) -> Result<Tokenizer
     let tokenizer = TokenizerJson { added_tokens: added, ..skeleton(pre, vocabulary, merges) };
     let tokenizer = serde_json::to_string(&tokenizer)
         .map_err(|error| metadata.error(TOKENS, format!("cannot become JSON: {error}")))?;
-    Ok(TokenizerFiles { tokenizer, tokenizer_config })
+    Ok((tokenizer, tokenizer_config))
 }
 
 /// Splits the tokens by type: added ones, and those that merges can make.

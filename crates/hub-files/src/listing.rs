@@ -62,7 +62,8 @@ impl Listing {
         let file = |Sibling { rfilename, size, blob_id, lfs }: Sibling| {
             let plain = |part| matches!(part, Component::Normal(_));
             let is_plain = !rfilename.is_empty() && Path::new(&rfilename).components().all(plain);
-            if !is_plain || rfilename.contains("//") {
+            // A control character would command the terminal that is told of the file.
+            if !is_plain || rfilename.contains("//") || rfilename.contains(char::is_control) {
                 return Err(wrong(format!(
                     "lists the file {rfilename:?}, expected a path below it"
                 )));
@@ -107,6 +108,8 @@ mod tests {
                 format!("o/n: the hub's answer lists the file {name:?}, expected a path below it")
             );
         }
+        let text = problem(r#"{"rfilename": "x\u001b[2J"}"#);
+        assert!(text.contains(r#"lists the file "x\u{1b}[2J", expected"#), "{text}");
         let text = problem(r#"{"rfilename": "x", "size": 1, "blobId": "../../x"}"#);
         assert_eq!(text, "o/n: the hub's answer has no size or no hash of x");
     }

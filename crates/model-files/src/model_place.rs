@@ -71,15 +71,13 @@ fn hub_name(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use workspace_tests::files::folder;
+
     use super::*;
 
     fn in_folder(files: &[&str], path: &str) -> Option<String> {
-        let folder = tempfile::tempdir().unwrap();
-        for file in files {
-            let file = folder.path().join(file);
-            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
-            std::fs::write(file, "").unwrap();
-        }
+        let files: Vec<(&str, &str)> = files.iter().map(|file| (*file, "")).collect();
+        let folder = folder(&files);
         let next_step = advice(&folder.path().join(path))?;
         Some(next_step.replace(&folder.path().display().to_string(), "DIR"))
     }

@@ -268,7 +268,6 @@ fn called<T>(call: impl FnOnce() -> tokenizers::Result<T>) -> Result<T, String> 
     caught(call).ok_or_else(failed)?.map_err(|error| error.to_string())
 }
 
-/// Parses a `tokenizer.json`.
 fn parse(bytes: &[u8]) -> Result<(Tokenizer, Growth), String> {
     let growth = Growth::of(bytes)?;
     let tokenizer = called(|| Tokenizer::from_bytes(bytes));

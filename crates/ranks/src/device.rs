@@ -277,6 +277,8 @@ mod tests {
         assert_eq!(chosen(Choice::CudaOfRank, (0, 1), None, NO_DEVICE), none);
         let numbered = |index, rank, devices| chosen(Choice::Cuda(index), rank, None, devices);
         assert_eq!(numbered(3, (0, 1), Ok(Ok(4))), "Cuda(3)");
+        let none = "device is cuda:1, but NVIDIA's driver finds no device";
+        assert_eq!(numbered(1, (0, 1), NO_DEVICE), none);
         let beyond = "device is cuda:4, expected one of 4 CUDA devices";
         assert_eq!(numbered(4, (0, 1), Ok(Ok(4))), beyond);
         assert_eq!(

@@ -30,7 +30,6 @@ const HINTS_PER_SILENCE: u32 = 4;
 /// Ends this process, with a reason.
 type End = Box<dyn Fn(&Culprit) + Send>;
 
-/// The heartbeat monitor of one rank.
 #[derive(Debug)]
 pub(super) struct HeartbeatMonitor {
     shared: Arc<Shared>,

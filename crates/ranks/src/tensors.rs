@@ -2,7 +2,7 @@
 
 use model_files::buffer_limits::BUCKET_BYTES;
 use tch::{Kind, Tensor};
-use torch_ext::{GroupError, ProcessGroup, ReduceOp, Work};
+use torch_ext::{GroupError, ProcessGroup, ReduceOp, Work, byte_count, size};
 
 use super::{RankError, Ranks};
 
@@ -31,10 +31,10 @@ impl Ranks {
             let all = Tensor::cat(&flat, 0);
             let narrow = matches!(all.kind(), Kind::BFloat16 | Kind::Half);
             let all = if narrow { all.to_kind(Kind::Float) } else { all };
-            self.operation(what, bytes_of(&all), || group.all_reduce(&all, ReduceOp::Sum))?;
+            self.operation(what, byte_count(&all), || group.all_reduce(&all, ReduceOp::Sum))?;
             let mut first = 0;
             for tensor in bucket {
-                let count = integer(tensor.numel());
+                let count = size(tensor.numel());
                 tensor.shallow_clone().copy_(&all.narrow(0, first, count).view_as(tensor));
                 first += count;
             }
@@ -55,7 +55,7 @@ impl Ranks {
         op: ReduceOp,
     ) -> Result<(), RankError> {
         let Some(group) = &self.group else { return Ok(()) };
-        self.operation(what, bytes_of(tensor), || group.all_reduce(tensor, op))
+        self.operation(what, byte_count(tensor), || group.all_reduce(tensor, op))
     }
 
     /// This rank's shard of `parts`, concatenated and padded with zeros: the `r`-th of as many equal shards as there are ranks.
@@ -63,8 +63,8 @@ impl Ranks {
     pub fn local_shard(&self, parts: &[Tensor]) -> Tensor {
         let _no_grad = tch::no_grad_guard();
         let all = self.filled_up(parts);
-        let shard = all.size()[0] / integer(self.count());
-        all.narrow(0, shard * integer(self.rank()), shard).copy()
+        let shard = all.size()[0] / size(self.count());
+        all.narrow(0, shard * size(self.rank()), shard).copy()
     }
 
     /// Starts to compute this rank's shard, as of [`local_shard`](Self::local_shard), of the sum of `parts` over the ranks.
@@ -79,7 +79,7 @@ impl Ranks {
     ) -> Result<Exchange, RankError> {
         let _no_grad = tch::no_grad_guard();
         let all = self.filled_up(parts);
-        let shard = all.size()[0] / integer(self.count());
+        let shard = all.size()[0] / size(self.count());
         let result = Tensor::zeros([shard], (all.kind(), all.device()));
         self.start(what, &all, result, |group, result| group.reduce_scatter_async(&all, result))
     }
@@ -104,7 +104,7 @@ impl Ranks {
         own: &Tensor,
     ) -> Result<Exchange, RankError> {
         let _no_grad = tch::no_grad_guard();
-        let elements = own.size()[0] * integer(self.count());
+        let elements = own.size()[0] * size(self.count());
         let result = Tensor::empty([elements], (own.kind(), own.device()));
         self.start(what, own, result, |group, result| group.all_gather_async(own, result))
     }
@@ -131,7 +131,7 @@ impl Ranks {
         result: Tensor,
         run: impl FnOnce(&ProcessGroup, &Tensor) -> Result<Work, GroupError>,
     ) -> Result<Exchange, RankError> {
-        let what = format!("{what}, {} bytes", bytes_of(input));
+        let what = format!("{what}, {} bytes", byte_count(input));
         let Some(group) = &self.group else {
             return Ok(Exchange { work: None, result: input.copy(), what });
         };
@@ -149,21 +149,11 @@ impl Ranks {
     fn filled_up(&self, parts: &[Tensor]) -> Tensor {
         let flat: Vec<Tensor> = parts.iter().map(|part| part.detach().reshape(-1)).collect();
         let elements: i64 = flat.iter().map(|part| part.size()[0]).sum();
-        let missing = (-elements).rem_euclid(integer(self.count()));
+        let missing = (-elements).rem_euclid(size(self.count()));
         let filling = Tensor::zeros([missing], (flat[0].kind(), flat[0].device()));
         let all: Vec<&Tensor> = flat.iter().chain([&filling]).collect();
         Tensor::cat(&all, 0)
     }
-}
-
-/// Size of a tensor's elements in bytes.
-fn bytes_of(tensor: &Tensor) -> usize {
-    tensor.numel() * tensor.kind().elt_size_in_bytes()
-}
-
-/// Converts a count to libtorch's integer.
-fn integer(count: usize) -> i64 {
-    i64::try_from(count).expect("no count in memory is larger")
 }
 
 /// Splits tensors into runs of about [`BUCKET_BYTES`].
@@ -174,7 +164,7 @@ fn buckets(tensors: &[Tensor]) -> Vec<&[Tensor]> {
         let mut bytes = 0;
         let fits = |tensor: &&Tensor| {
             let before = bytes;
-            bytes += bytes_of(tensor);
+            bytes += byte_count(tensor);
             before < BUCKET_BYTES as usize
         };
         let (bucket, after) = rest.split_at(rest.iter().take_while(fits).count());

@@ -9,6 +9,8 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 
 use tch::{Device, Kind, Tensor};
 
+use crate::byte_count;
+
 /// The numbers of tensors in the CPU's memory, row by row. It keeps that memory alive and sees writes to the tensors.
 #[derive(Debug)]
 pub struct HostNumbers {
@@ -124,7 +126,7 @@ fn is_writable(tensor: &Tensor) -> bool {
 /// Addresses of a contiguous tensor's bytes.
 fn place(tensor: &Tensor) -> Range<usize> {
     let start = tensor.data_ptr().addr();
-    start..start + tensor.numel() * tensor.kind().elt_size_in_bytes()
+    start..start + byte_count(tensor)
 }
 
 /// # Safety
@@ -185,7 +187,6 @@ mod tests {
         Tensor::from_slice(numbers).to_kind(Kind::BFloat16)
     }
 
-    /// Copies of f32 numbers.
     fn copied(numbers: &HostNumbers) -> Vec<f32> {
         numbers.read(|parts| match parts {
             [Numbers::F32(numbers)] => numbers.to_vec(),

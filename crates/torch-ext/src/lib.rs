@@ -29,6 +29,7 @@ pub use operator::{Argument, Ragged, add_product, call, fused_adamw, ragged_flas
 
 use std::ffi::{CStr, c_char, c_int};
 
+use tch::Tensor;
 use thiserror::Error;
 
 /// The message of a libtorch exception, without its C++ stack trace.
@@ -64,6 +65,20 @@ impl TorchError {
     fn new(message: impl Into<String>) -> Self {
         Self { message: message.into() }
     }
+}
+
+/// A count as one of libtorch's sizes.
+///
+/// # Panics
+///
+/// Never: counts are far below 2^63.
+pub fn size(count: usize) -> i64 {
+    i64::try_from(count).expect("counts are far below 2^63")
+}
+
+/// Size of a tensor's elements in bytes.
+pub fn byte_count(tensor: &Tensor) -> usize {
+    tensor.numel() * tensor.kind().elt_size_in_bytes()
 }
 
 fn c_count(count: usize) -> c_int {

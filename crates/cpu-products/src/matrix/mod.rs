@@ -55,7 +55,8 @@ pub struct Matrix {
     /// Weights whose rows follow one another, `[.., width]`.
     numbers: HostNumbers,
     packed: Option<Packed>,
-    outputs: usize,
+    /// Rows of each weight.
+    heights: Vec<usize>,
     inputs: usize,
     /// `inputs` rounded up to a multiple of [`PADDING`].
     width: usize,
@@ -63,35 +64,22 @@ pub struct Matrix {
     in_pairs: bool,
 }
 
-/// The rows of one weight of a [`Matrix`].
+/// Weights that a product reads.
 #[derive(Debug, Clone, Copy)]
-enum Rows<'a> {
+enum Source<'a> {
     /// `[outputs, width]`.
     F32(&'a [f32]),
     /// `[outputs, width / 2]`, two bf16 a word, the earlier in its low half.
     Bf16(&'a [i32]),
-}
-
-/// Weights that a product reads.
-#[derive(Debug, Clone, Copy)]
-enum Source<'a> {
-    Rows(Rows<'a>),
     Packed(&'a Packed),
 }
 
-impl<'a> Rows<'a> {
+impl<'a> Source<'a> {
     /// `None` for bf16 that cannot be read in pairs.
-    fn new(numbers: Numbers<'a>) -> Option<Self> {
+    fn of(numbers: Numbers<'a>) -> Option<Self> {
         match numbers {
             Numbers::F32(numbers) => Some(Self::F32(numbers)),
             Numbers::Bf16(_) => numbers.bf16_pairs().map(Self::Bf16),
-        }
-    }
-
-    fn count(self, width: usize) -> usize {
-        match self {
-            Self::F32(numbers) => numbers.len() / width,
-            Self::Bf16(words) => words.len() / (width / 2),
         }
     }
 }
@@ -101,7 +89,7 @@ fn padded(weight: &Tensor, width: usize) -> Tensor {
     let filling = i64::try_from(width - size(weight.size()[1])).expect("less than PADDING");
     let numbers = HostNumbers::of(from_ref(weight));
     let is_readable =
-        numbers.is_some_and(|numbers| numbers.read(|parts| Rows::new(parts[0]).is_some()));
+        numbers.is_some_and(|numbers| numbers.read(|parts| Source::of(parts[0]).is_some()));
     if filling == 0 && is_readable {
         weight.shallow_clone()
     } else {
@@ -118,28 +106,17 @@ impl Matrix {
     pub fn new(weights: &[Tensor]) -> Self {
         let inputs = size(weights[0].size()[1]);
         let width = inputs.next_multiple_of(PADDING);
-        let outputs = weights.iter().map(|weight| size(weight.size()[0])).sum();
+        let heights = weights.iter().map(|weight| size(weight.size()[0])).collect();
         let in_pairs = weights[0].kind() == Kind::BFloat16;
         let weights: Vec<Tensor> = weights.iter().map(|weight| padded(weight, width)).collect();
         let numbers = HostNumbers::of(&weights).expect("of the kinds a decoder takes");
-        Self { numbers, packed: None, outputs, inputs, width, in_pairs }
-    }
-
-    /// Lends the rows of each weight to `work`.
-    fn with_rows<T>(&self, work: impl FnOnce(&[Rows<'_>]) -> T + Sync) -> T {
-        self.numbers.read(|parts| {
-            let rows = parts.iter().map(|part| Rows::new(*part).expect("`padded` looked at it"));
-            work(&rows.collect::<Vec<_>>())
-        })
+        Self { numbers, packed: None, heights, inputs, width, in_pairs }
     }
 
     /// Adds a packed copy of bf16 weights, which is faster to read, if they can be packed. Products keep their bits.
     pub fn pack(&mut self, threads: &rayon::ThreadPool) {
-        self.packed = self.with_rows(|weights| {
-            let words = weights.iter().filter_map(|rows| match rows {
-                Rows::F32(_) => None,
-                Rows::Bf16(words) => Some(*words),
-            });
+        self.packed = self.numbers.read(|parts| {
+            let words = parts.iter().filter_map(|part| part.bf16_pairs());
             let rows = words.flat_map(|words| words.chunks_exact(self.width / 2));
             let rows: Vec<&[[i32; WORDS]]> = rows.map(|row| row.as_chunks().0).collect();
             Packed::new(&rows, threads)
@@ -148,7 +125,7 @@ impl Matrix {
 
     /// Rows of all weights.
     pub fn outputs(&self) -> usize {
-        self.outputs
+        self.heights.iter().sum()
     }
 
     /// Adds row `index`, `[inputs]`, to the end of `rows`.
@@ -156,25 +133,20 @@ impl Matrix {
     /// # Panics
     ///
     /// If there is no such row.
-    pub fn push_row(&self, index: usize, rows: &mut Vec<f32>) {
-        let (mut index, width) = (index, self.width);
-        self.with_rows(|weights| {
-            let weight = weights.iter().find(|weight| {
-                let is_here = index < weight.count(width);
-                index -= if is_here { 0 } else { weight.count(width) };
+    pub fn push_row(&self, mut index: usize, rows: &mut Vec<f32>) {
+        self.numbers.read(|parts| {
+            let weight = parts.iter().zip(&self.heights).find(|(_, height)| {
+                let is_here = index < **height;
+                index -= if is_here { 0 } else { **height };
                 is_here
             });
-            match weight.expect("an index below `outputs`") {
-                Rows::F32(numbers) => {
-                    rows.extend_from_slice(&numbers[index * width..][..self.inputs]);
-                }
-                Rows::Bf16(words) => {
-                    let row = &words[index * width / 2..][..width / 2];
-                    let numbers = row
-                        .iter()
-                        .map(|word| word.cast_unsigned())
-                        .flat_map(|word| [word << 16, word & 0xffff_0000]);
-                    rows.extend(numbers.take(self.inputs).map(f32::from_bits));
+            let (numbers, _) = weight.expect("an index below `outputs`");
+            let row = index * self.width..index * self.width + self.inputs;
+            match numbers {
+                Numbers::F32(numbers) => rows.extend_from_slice(&numbers[row]),
+                Numbers::Bf16(halves) => {
+                    let wide = |half: &u16| f32::from_bits(u32::from(*half) << 16);
+                    rows.extend(halves[row].iter().map(wide));
                 }
             }
         });
@@ -185,17 +157,17 @@ impl Matrix {
         let inputs = self.lay_out(x);
         let rows = inputs.len() / self.width;
         // By output, so that threads write to places of their own.
-        let mut product = vec![0.0; self.outputs * rows];
+        let mut product = vec![0.0; self.outputs() * rows];
         match &self.packed {
             Some(packed) if rows <= WAIT_FOR_WEIGHTS => {
-                let sources = [(Source::Packed(packed), self.outputs)];
+                let sources = [(Source::Packed(packed), self.outputs())];
                 self.run(arch, &sources, &inputs, &mut product);
             }
-            _ => self.with_rows(|weights| {
-                let weights = weights.iter();
-                let sources: Vec<_> =
-                    weights.map(|rows| (Source::Rows(*rows), rows.count(self.width))).collect();
-                self.run(arch, &sources, &inputs, &mut product);
+            _ => self.numbers.read(|parts| {
+                let sources = parts.iter().zip(&self.heights).map(|(part, height)| {
+                    (Source::of(*part).expect("`padded` looked at it"), *height)
+                });
+                self.run(arch, &sources.collect::<Vec<_>>(), &inputs, &mut product);
             }),
         }
         if rows == 1 { product } else { transposed(&product, rows) }
@@ -211,10 +183,10 @@ impl Matrix {
     ) {
         let width = self.width;
         let rows = inputs.len() / width;
-        let work = self.outputs * width * rows;
+        let work = self.outputs() * width * rows;
         let threads = if work < WORTH_A_THREAD { 1 } else { rayon::current_num_threads() };
         let pieces = if threads == 1 { 1 } else { 4 * threads };
-        let block = self.outputs.div_ceil(pieces).next_multiple_of(WEIGHT_ROWS);
+        let block = self.outputs().div_ceil(pieces).next_multiple_of(WEIGHT_ROWS);
         let mut blocks = Vec::with_capacity(pieces + sources.len());
         let mut rest = product;
         for (source, outputs) in sources {
@@ -224,10 +196,10 @@ impl Matrix {
             blocks.extend(chunks.map(|(index, product)| (*source, index * block, product)));
         }
         let run = |(source, first, product): (Source<'_>, usize, &mut [f32])| match source {
-            Source::Rows(Rows::F32(weights)) => {
+            Source::F32(weights) => {
                 arch.dispatch(Block { weights, first, inputs, width, product });
             }
-            Source::Rows(Rows::Bf16(weights)) => {
+            Source::Bf16(weights) => {
                 arch.dispatch(Block { weights, first, inputs, width, product });
             }
             Source::Packed(packed) => packed.multiply(arch, first, inputs, product),

@@ -20,10 +20,7 @@ use crate::model::{
 /// # Errors
 ///
 /// For each kernel the reason that it is not used: it is missing, or its error exceeds rounding.
-pub fn test_custom_kernels(
-    device: Device,
-    config: &ModelConfig,
-) -> [(KernelOperation, Result<f64, String>); KernelOperation::ALL.len()] {
+pub fn test_custom_kernels(device: Device, config: &ModelConfig) -> Outcomes {
     outcomes(&CudaKernels::on(device), device, config)
 }
 

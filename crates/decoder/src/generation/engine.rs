@@ -14,10 +14,10 @@ use super::request::GenerationOptions;
 use super::sampler::{Drawn, draw, drawn};
 use super::vocabulary_parallel_sampler::draw_from_shards;
 use crate::bf16_matmul::linear;
-use crate::cpu_decoder::{CpuDecoder, numbers};
+use crate::cpu_decoder::CpuDecoder;
 use crate::kernel_self_test::may_use_kernels;
 use crate::model::{
-    Decoder, FusedOperations, KernelOperation, Residual, Routing, causal_attention,
+    Decoder, FusedOperations, KernelOperation, Residual, Routing, causal_attention, numbers,
 };
 use crate::routes::Routes;
 
@@ -159,7 +159,7 @@ impl<'a> Engine<'a> {
                 let mut memory = read.memory.clone().expect("read by this engine");
                 memory.reserve(*capacity);
                 rows.push(memory);
-                hidden.extend(numbers(&read.last_hidden));
+                hidden.extend(numbers::<f32>(&read.last_hidden));
             }
         }
     }

@@ -172,6 +172,19 @@ mod tests {
     }
 
     #[test]
+    fn a_row_gives_the_same_bits_alone_and_among_others_on_any_threads() {
+        let logits: Vec<f32> = (0..40_000).map(|index| (index as f32 * 0.37).sin() * 9.0).collect();
+        let (uniforms, options) = (uniforms(8), options(0.8, true));
+        let on = |threads: usize, logits: &[f32], uniforms: &[f64]| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| draw_on_host(logits, uniforms, &options)).unwrap()
+        };
+        let rows = logits.chunks(5000).zip(uniforms.chunks(1));
+        let alone: Vec<Drawn> = rows.flat_map(|(logits, uniform)| on(1, logits, uniform)).collect();
+        assert_eq!(on(3, &logits, &uniforms), alone);
+    }
+
+    #[test]
     fn logits_that_are_no_numbers_are_refused() {
         for temperature in [0.0, 1.0] {
             let logits = [0.0, 1.0, 2.0, 0.5, f32::NAN, 1.0];

@@ -1,10 +1,11 @@
 //! KV cache of the decoding rows.
 
 use tch::{Device, Kind, Tensor};
+use torch_ext::size;
 
 use super::slot_attention::{AttendedSlots, is_fused};
 use crate::model::{
-    Angles, Decoder, FusedOperations, Heads, KernelOperation, by_position, rotate_and_store, size,
+    Angles, Decoder, FusedOperations, Heads, KernelOperation, by_position, rotate_and_store,
 };
 
 /// Preallocated keys and values, `[slots · capacity, kv_heads, head_dim]` for each block, slot after slot. The first slots are in
@@ -40,8 +41,8 @@ impl KvCache {
     /// there is one that passed its test.
     pub(super) fn new(decoder: &Decoder, slots: usize, capacity: usize, fused: bool) -> Self {
         let [slots, capacity] = [slots, capacity].map(size);
-        let [query_heads, heads, width] =
-            [decoder.query_heads(), decoder.key_value_heads(), decoder.config().head_dim].map(size);
+        let [query_heads, heads] = decoder.local_heads();
+        let width = size(decoder.config().head_dim);
         let (shape, device) = ([slots * capacity, heads, width], decoder.device());
         // Zeros, as a mask cannot undo the NaN that fresh memory may hold.
         let room = || Tensor::zeros(shape, (decoder.kind(), device));

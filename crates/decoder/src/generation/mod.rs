@@ -28,12 +28,9 @@ pub use response::{Finish, Generated, Listener, Tally, TokenEntropy};
 pub use shared::{Ask, Drawing, SharedBatch};
 pub use slot_attention::test_fused_decoding;
 
-#[derive(Debug)]
-struct Collected(Vec<Option<Generated>>);
-
-impl Listener for Collected {
+impl Listener for Vec<Option<Generated>> {
     fn finished(&mut self, index: usize, response: Generated) {
-        self.0[index] = Some(response);
+        self[index] = Some(response);
     }
 }
 
@@ -51,9 +48,9 @@ pub fn generate(
     prompts: &[PromptRequest<'_>],
     options: &GenerationOptions,
 ) -> Result<Vec<Generated>, GenerationError> {
-    let mut collected = Collected(vec![None; prompts.len() * options.samples]);
+    let mut collected: Vec<Option<Generated>> = vec![None; prompts.len() * options.samples];
     generate_each(decoder, prompts, options, &mut collected)?;
-    Ok(collected.0.into_iter().map(|response| response.expect("every response ends")).collect())
+    Ok(collected.into_iter().map(|response| response.expect("every response ends")).collect())
 }
 
 /// Generates as [`generate`] does, and passes on each response as soon as it ends, while the listener [wants more](Listener::goes_on).

@@ -44,7 +44,7 @@ pub struct Generated {
     /// Log-probability of each token in nats, at the temperature and over the tokens it was drawn from; at temperature 1 and
     /// over all for greedy choices. Within an entropy band the temperature is that of the token, not of the options.
     pub log_prob: Vec<f64>,
-    /// Entropies at each token, where [`GenerationOptions::measure_entropy`](super::GenerationOptions::measure_entropy) asks for them; else none.
+    /// Entropies at each token, where [`measure_entropy`](super::GenerationOptions::measure_entropy) asks for them; else none.
     pub entropy: Vec<TokenEntropy>,
     /// Sampling mask: the tokens that each was drawn from, if some may have been left out.
     pub mask: Option<SamplingMask>,

@@ -3,10 +3,12 @@
 use entropy_core::{EntropyBand, LogitsError, kernel::row};
 use model_files::sampling::Sampling;
 use rayon::prelude::*;
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
+use torch_ext::size;
 
 use super::request::GenerationOptions;
 use super::response::TokenEntropy;
+use crate::model::numbers;
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Drawn {
@@ -86,8 +88,7 @@ pub(super) fn draw(
 /// Uses the given logarithms: libtorch's `special_entr` would compute each again, one by one.
 fn entropies(probability: &Tensor, log_prob: &Tensor) -> Vec<f64> {
     let terms = (probability * log_prob).masked_fill(&probability.eq(0.0), 0.0);
-    let sums = -terms.sum_dim_intlist(-1, false, Kind::Double);
-    sums.try_into().expect("a one-dimensional tensor of f64")
+    numbers(&-terms.sum_dim_intlist(-1, false, Kind::Double))
 }
 
 /// Joins the entropies of the rows; without any, nothing was measured.
@@ -133,8 +134,7 @@ fn within_band(
     } else {
         (logits.shallow_clone(), Vec::new())
     };
-    let flat = Vec::<f64>::try_from(possible.view(-1).to_device(Device::Cpu));
-    let flat = flat.expect("a one-dimensional tensor of f64");
+    let flat: Vec<f64> = numbers(&possible);
     let temperature = flat
         .par_chunks(flat.len() / rows_of(logits))
         .map(|row| Ok(band.hold(row, options.sampling.temperature)?.temperature))
@@ -152,11 +152,10 @@ pub(super) fn drawn(
     entropy: Vec<TokenEntropy>,
     logits: impl FnOnce() -> Tensor,
 ) -> Result<Vec<Drawn>, LogitsError> {
-    let log_prob: Vec<f64> = log_prob.view(-1).try_into().expect("a one-dimensional tensor of f64");
+    let log_prob: Vec<f64> = numbers(log_prob);
     if let Some(row) = log_prob.iter().position(|own| own.is_nan()) {
         return Err(no_distribution(&logits(), row));
     }
-    let tokens: Vec<i64> = tokens.view(-1).try_into().expect("a one-dimensional tensor of i64");
     let (mut mask, mut entropy) = (mask.into_iter(), entropy.into_iter());
     let one = |(token, log_prob)| Drawn {
         token_id: id_of(token),
@@ -164,17 +163,14 @@ pub(super) fn drawn(
         mask: mask.next().unwrap_or_default(),
         entropy: entropy.next(),
     };
-    Ok(tokens.into_iter().zip(log_prob).map(one).collect())
+    Ok(numbers(tokens).into_iter().zip(log_prob).map(one).collect())
 }
 
 /// Returns the reason that a row of `logits` has no log-probabilities.
 fn no_distribution(logits: &Tensor, row: usize) -> LogitsError {
-    let row = logits.get(i64::try_from(row).expect("an index of a tensor"));
-    let numbers = Vec::<f64>::try_from(row.to_device(Device::Cpu).to_kind(Kind::Double));
-    let numbers = numbers.expect("a one-dimensional tensor of f64");
     // Only divided by a small temperature the largest was infinite.
     let overflown = |index| LogitsError::NotANumber { index, value: f64::INFINITY };
-    row::mode(&numbers).map_or_else(|error| error, overflown)
+    row::mode(&numbers::<f64>(&logits.get(size(row)))).map_or_else(|error| error, overflown)
 }
 
 fn rows_of(logits: &Tensor) -> usize {
@@ -212,9 +208,8 @@ fn mask_ids(probability: &Tensor) -> Vec<Vec<u32>> {
     let [rows, vocab] = [0, 1].map(|dimension| probability.size()[dimension]);
     let to_usize = |index: i64| usize::try_from(index).expect("an index of a tensor");
     let mut lists = vec![Vec::new(); to_usize(rows)];
-    let places: Vec<i64> =
-        probability.nonzero().reshape(-1).try_into().expect("pairs of row and column");
-    for place in places.chunks_exact(2) {
+    // Pairs of row and column.
+    for place in numbers(&probability.nonzero()).chunks_exact(2) {
         lists[to_usize(place[0])].push(id_of(place[1]));
     }
     for list in &mut lists {

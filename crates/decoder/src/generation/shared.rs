@@ -11,7 +11,7 @@ use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::Finish;
 use super::sampler::id_of;
 use super::slots::Row;
-use crate::model::Decoder;
+use crate::model::{Decoder, numbers};
 
 /// A prompt, with `options.samples` responses to draw.
 #[derive(Debug, Clone)]
@@ -189,7 +189,5 @@ fn likeliest(logits: &Tensor, count: usize, temperature: f64) -> Vec<(u32, f64)>
     let temperature = if temperature > 0.0 { temperature } else { 1.0 };
     let log_prob = (logits.to_kind(Kind::Double) / temperature).log_softmax(-1, Kind::Double);
     let (values, indices) = log_prob.view(-1).topk(count, -1, true, true);
-    let values: Vec<f64> = values.try_into().expect("a one-dimensional tensor of f64");
-    let indices: Vec<i64> = indices.try_into().expect("a one-dimensional tensor of i64");
-    indices.into_iter().map(id_of).zip(values).collect()
+    numbers(&indices).into_iter().map(id_of).zip(numbers(&values)).collect()
 }

@@ -1,6 +1,7 @@
 //! The head on CUDA in bf16: one kernel computes the statistics of each row of logits, and turns the logits into their gradient.
 //!
-//! Without f32 copies of the logits, chunks of [`WAITING_LOGITS`](model_files::buffer_limits::WAITING_LOGITS) take less memory than those of plain operators.
+//! Without f32 copies of the logits, chunks of [`WAITING_LOGITS`](model_files::buffer_limits::WAITING_LOGITS) take less memory than
+//! those of plain operators.
 
 use std::sync::Arc;
 

@@ -1,10 +1,10 @@
 //! Sampling masks of the tokens of a chunk.
 
 use tch::{Device, Tensor};
+use torch_ext::size;
 
-use crate::model::{TensorGroup, size};
+use crate::model::TensorGroup;
 
-/// Sampling masks of a chunk's tokens.
 pub(super) struct Restriction {
     /// Kept ids, padded with 0, i64 `[length, widest]`.
     pub(super) ids: Tensor,

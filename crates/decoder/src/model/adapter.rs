@@ -6,13 +6,14 @@ use std::path::Path;
 use model_files::lora::{LoraSection, LoraTarget};
 use model_files::model_config::ModelConfig;
 use tch::{Kind, Tensor};
+use torch_ext::size;
 
 use super::adapter_config::{CONFIG, read_settings};
 use super::decoder::Decoder;
 use super::draw::uniform;
 use super::error::DecoderError;
 use super::projection::LowRank;
-use super::shape::{place, size};
+use super::shape::place;
 use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds};
 
 pub(super) const WEIGHTS: &str = "adapter_model.safetensors";

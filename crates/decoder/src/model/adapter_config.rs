@@ -52,7 +52,6 @@ pub(super) fn base_of(directory: &Path) -> Result<Option<PathBuf>, TensorFileErr
     Err(file.fault("base_model_name_or_path", &value, "the directory of a model with config.json"))
 }
 
-/// The settings of the adapter in `directory`.
 pub(super) fn read_settings(directory: &Path) -> Result<LoraSection, TensorFileError> {
     ConfigFile::read(directory)?.settings()
 }

@@ -3,7 +3,7 @@
 use model_files::lora::LoraTarget;
 use model_files::model_config::ModelConfig;
 use tch::Tensor;
-use torch_ext::TorchError;
+use torch_ext::{TorchError, size};
 
 use super::attention::{Attention, Heads};
 use super::experts::Routing;
@@ -13,7 +13,6 @@ use super::operand::Operand;
 use super::projection::Projection;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
-use super::shape::size;
 use super::stacked::stack;
 use super::tensor_group::{TensorGroup, sum_over};
 

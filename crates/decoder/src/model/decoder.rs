@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use model_files::lora::LoraSection;
 use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
+use torch_ext::size;
 
 use super::adapter_config::base_of;
 use super::attention::{Heads, causal_attention};
@@ -19,7 +20,7 @@ use super::placement::Placement;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
-use super::shape::{place, size};
+use super::shape::place;
 use super::tensor_group::sum_over;
 use super::weights::WeightFiles;
 use crate::tensor_file::TensorFileError;
@@ -156,13 +157,13 @@ impl Decoder {
         let config = self.config.clone();
         Self {
             source: self.source.clone(),
-            // Its weights are the same tensors, gathered at the same times.
+            // The same tensors, gathered at the same times. Stacking has moved none: they are neighbours, or empty while closed.
             placement: Placement { gradients: None, ..self.placement.clone() },
             ..Self::assemble_made(config, self.device, self.kind, shared)
         }
     }
 
-    /// Converts every parameter to another kind.
+    /// Converts every parameter in place to another kind. A [`base`](Self::base) taken before shares them: do not use it afterwards.
     #[must_use]
     pub fn into_kind(mut self, kind: Kind) -> Self {
         let _no_grad = tch::no_grad_guard();

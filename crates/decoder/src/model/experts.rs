@@ -1,11 +1,12 @@
 //! A mixture of experts in place of a block's MLP.
 
-use tch::{Device, Kind, Tensor};
+use tch::{Kind, Tensor};
+use torch_ext::size;
 
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
-use super::shape::size;
+use super::shape::numbers;
 use crate::bf16_matmul::linear;
 
 /// Router of a mixture of experts, of which each token goes to those that it rates highest:
@@ -85,9 +86,7 @@ impl Router {
 /// Applies each expert to its rows of `inputs`, `[tokens · per token, hidden]`, which are sorted by `experts`.
 fn apply(mlps: &[Mlp], inputs: &Tensor, experts: &Tensor) -> Tensor {
     let counts = experts.bincount(None::<&Tensor>, size(mlps.len()));
-    let counts = Vec::<i64>::try_from(counts.to_device(Device::Cpu));
-    let counts = counts.expect("a one-dimensional tensor of i64");
-    let parts = inputs.split_with_sizes(counts, 0);
+    let parts = inputs.split_with_sizes(numbers::<i64>(&counts), 0);
     // With a graph, an expert without tokens has a gradient too, of 0.
     let needed = |part: &Tensor| part.size()[0] > 0 || inputs.requires_grad();
     let rows = mlps.iter().zip(parts).filter(|(_, part)| needed(part));

@@ -2,13 +2,13 @@
 
 use model_files::model_config::{Activation, ModelConfig};
 use tch::Tensor;
+use torch_ext::size;
 
 use super::experts::{Router, Routing};
 use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
 use super::projection::Projection;
-use super::shape::size;
 use super::stacked::stack;
 
 #[derive(Debug)]

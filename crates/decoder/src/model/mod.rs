@@ -53,7 +53,7 @@ pub use placement::Placement;
 pub(crate) use projection::Projection;
 pub(crate) use residual::Residual;
 pub use rope::Angles;
-pub(crate) use shape::{narrowed, size};
+pub(crate) use shape::{narrowed, numbers};
 pub use table_gradients::{EmbeddingSum, HeadSum};
 pub(crate) use tensor_group::{TensorGroup, sum_over};
 pub use tensor_parallel_decoder::FullModel;

@@ -4,10 +4,10 @@ use std::rc::Rc;
 
 use model_files::model_config::ModelConfig;
 use tch::Tensor;
+use torch_ext::size;
 
 use super::block_gradients::BlockGradients;
 use super::error::DecoderError;
-use super::shape::size;
 use super::sharded_blocks::ShardedBlocks;
 use super::tensor_group::TensorGroup;
 use super::tensor_shard::{ShardSpec, TensorShard};
@@ -48,10 +48,13 @@ impl Placement {
 
     /// Gathers the full parameter `name` from the tensor-parallel shards of all ranks.
     pub(super) fn full(&self, name: &str, local: &Tensor) -> Tensor {
-        match self.group.as_ref().zip(self.shard_of(name)) {
-            Some((group, shard)) => group.gather_parameter(local, shard),
-            None => local.shallow_clone(),
-        }
+        let Some((group, shard)) = self.group.as_ref().zip(self.shard_of(name)) else {
+            return local.shallow_clone();
+        };
+        // Neighbours hold copies of one shard.
+        let copies = usize::try_from(group.count() / shard.count).expect("a number of processes");
+        let parts = group.gather(local).unbind(0).into_iter().step_by(copies);
+        Tensor::cat(&parts.collect::<Vec<_>>(), shard.dimension)
     }
 
     /// Returns true if this rank writes and counts its part of parameter `name`; other tensor-parallel ranks may hold copies.

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use serde_json::json;
 use tch::{Kind, Tensor};
+use torch_ext::byte_count;
 use whole_file::{DirectoryInProgress, FileError};
 
 use super::adapter::WEIGHTS;
 use super::adapter_config::{CONFIG, config_json};
 use super::decoder::Decoder;
-use crate::tensor_file::{at, byte_count, write_json, write_tensors};
+use crate::tensor_file::{write_json, write_tensors};
 
 /// Largest weight file; more goes to the next shard.
 const SHARD_BYTES: u64 = 5_000_000_000;
@@ -54,10 +55,10 @@ impl Decoder {
         shard_bytes: u64,
     ) -> Result<(), FileError> {
         let staging = DirectoryInProgress::begin(directory)?;
+        self.copy_texts(staging.path(), tokenizer_source)?;
         match self.adapter_settings() {
-            None => self.write_files(staging.path(), tokenizer_source, shard_bytes)?,
+            None => self.write_model(staging.path(), shard_bytes)?,
             Some(settings) => {
-                self.copy_texts(staging.path(), tokenizer_source)?;
                 let config = config_json(settings, self.source.as_deref());
                 write_json(&staging.path().join(CONFIG), &config)?;
                 write_tensors(&staging.path().join(WEIGHTS), &self.adapter_parameters())?;
@@ -70,7 +71,7 @@ impl Decoder {
         for name in COPIED {
             let (from, to) = (tokenizer_source.join(name), staging.join(name));
             if from.is_file() {
-                at(&to, fs::copy(&from, &to))?;
+                fs::copy(&from, &to).map_err(FileError::of(&to, "write"))?;
             }
         }
         let generation = staging.join("generation_config.json");
@@ -80,13 +81,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn write_files(
-        &self,
-        staging: &Path,
-        tokenizer_source: &Path,
-        shard_bytes: u64,
-    ) -> Result<(), FileError> {
-        self.copy_texts(staging, tokenizer_source)?;
+    fn write_model(&self, staging: &Path, shard_bytes: u64) -> Result<(), FileError> {
         let config = self.config().to_json(torch_dtype(self.kind()));
         write_json(&staging.join("config.json"), &config)?;
         let shards = shards(self.named_parameters(), shard_bytes);
@@ -99,7 +94,7 @@ impl Decoder {
             write_tensors(&staging.join(&name), shard)?;
             weight_map.extend(shard.iter().map(|(tensor, _)| (tensor.clone(), name.clone())));
         }
-        let total: u64 = shards.iter().flatten().map(|(_, tensor)| byte_count(tensor)).sum();
+        let total: u64 = shards.iter().flatten().map(|(_, tensor)| byte_count(tensor) as u64).sum();
         let index = json!({ "metadata": { "total_size": total }, "weight_map": weight_map });
         write_json(&staging.join("model.safetensors.index.json"), &index)
     }
@@ -111,7 +106,7 @@ fn shards(named: Named<'_>, shard_bytes: u64) -> Vec<Named<'_>> {
     let mut shards: Vec<Named<'_>> = vec![Vec::new()];
     let mut filled = 0;
     for (name, tensor) in named {
-        let bytes = byte_count(tensor);
+        let bytes = byte_count(tensor) as u64;
         if filled > 0 && filled + bytes > shard_bytes {
             shards.push(Vec::new());
             filled = 0;

@@ -1,5 +1,6 @@
 //! Numbers and tensors in the kinds that libtorch takes.
 
+use tch::kind::Element;
 use tch::{Device, Kind, Tensor};
 
 /// A freshly made tensor on the model's device and in its kind.
@@ -7,9 +8,10 @@ pub(super) fn place(tensor: &Tensor, device: Device, kind: Kind) -> Tensor {
     tensor.to_kind(kind).to_device(device)
 }
 
-/// A count as one of libtorch's sizes.
-pub(crate) fn size(count: usize) -> i64 {
-    i64::try_from(count).expect("counts are far below 2^63")
+/// Copies all numbers of a tensor in order, converted to `T`.
+pub(crate) fn numbers<T: Element + Copy>(tensor: &Tensor) -> Vec<T> {
+    let flat = tensor.detach().to_device(Device::Cpu).to_kind(T::KIND).reshape(-1);
+    Vec::try_from(flat).expect("a one-dimensional tensor of this kind")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rounding is what it is for")]

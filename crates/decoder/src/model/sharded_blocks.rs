@@ -10,8 +10,8 @@ use std::cell::RefCell;
 use std::ops::Range;
 
 use tch::Tensor;
+use torch_ext::size;
 
-use super::shape::size;
 use ranks::{Exchange, RankError, Ranks};
 
 #[derive(Debug)]

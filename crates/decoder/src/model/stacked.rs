@@ -1,7 +1,7 @@
 //! Tensors concatenated in memory and used as one: several products of one input become one.
 
 use tch::Tensor;
-use torch_ext::autograd_function;
+use torch_ext::{autograd_function, byte_count};
 
 /// Concatenates tensors, `[rows, ..]` that differ in `rows` alone, in memory, and makes each a view of its part.
 pub(super) fn stack(parts: &mut [&mut Tensor]) {
@@ -45,8 +45,7 @@ pub(super) fn stacked(parts: &[&Tensor]) -> Option<Tensor> {
 
 /// Address after the last number; `None` if there are gaps between numbers.
 fn end_of(part: &Tensor) -> Option<usize> {
-    let bytes = part.numel() * part.kind().elt_size_in_bytes();
-    part.is_contiguous().then(|| part.data_ptr() as usize + bytes)
+    part.is_contiguous().then(|| part.data_ptr() as usize + byte_count(part))
 }
 
 #[cfg(test)]

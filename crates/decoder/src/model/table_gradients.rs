@@ -2,10 +2,9 @@
 //! ranks.
 
 use tch::Tensor;
-use torch_ext::TorchError;
+use torch_ext::{TorchError, size};
 
 use super::decoder::Decoder;
-use super::shape::size;
 use crate::head::{WeightGradient, statistics_kind};
 
 /// The gradient of the head's weight, summed over micro-batches.

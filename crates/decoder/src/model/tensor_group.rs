@@ -1,7 +1,8 @@
 //! Tensor parallelism: one model over several ranks, each with a shard of every large matrix.
 //!
-//! [`ShardSpec`](super::tensor_shard::ShardSpec) defines the split of each parameter. The residual stream is replicated: the results of output, down and embedding
-//! are summed over the group, and so is the gradient of the inputs of query-key-value and gate-up.
+//! [`ShardSpec`](super::tensor_shard::ShardSpec) defines the split of each parameter. The residual stream is replicated: the
+//! results of output, down and embedding are summed over the group, and so is the gradient of the inputs of query-key-value and
+//! gate-up.
 //!
 //! If there are more ranks than key-value heads, neighbours hold copies of one head, each for its own queries; a rank's
 //! gradient of it is then a partial sum, and so is that of the replicated factor of a low-rank correction.
@@ -12,11 +13,9 @@ use std::cell::RefCell;
 
 use model_files::model_config::ModelConfig;
 use tch::Tensor;
-use torch_ext::ReduceOp;
+use torch_ext::{ReduceOp, size};
 
 use super::error::DecoderError;
-use super::shape::size;
-use super::tensor_shard::TensorShard;
 use ranks::{RankError, Ranks};
 
 /// The tensor-parallel ranks of one model.
@@ -102,14 +101,6 @@ impl TensorGroup {
     /// Gathers a tensor that is split by its last dimension.
     pub(crate) fn gather_columns(&self, own: &Tensor) -> Tensor {
         Tensor::cat(&self.gather(own).unbind(0), -1)
-    }
-
-    /// Gathers the full parameter from the shards of all ranks.
-    pub(crate) fn gather_parameter(&self, own: &Tensor, shard: TensorShard) -> Tensor {
-        let copies =
-            self.ranks.count() / usize::try_from(shard.count).expect("a number of processes");
-        let parts: Vec<Tensor> = self.gather(own).unbind(0).into_iter().step_by(copies).collect();
-        Tensor::cat(&parts, shard.dimension)
     }
 
     /// Maps vocabulary ids to indices in this rank's shard of `tokens` rows; also returns where they are in it. Ids of other

@@ -7,13 +7,14 @@ use std::path::Path;
 use model_files::model_config::ModelConfig;
 use sha2::{Digest, Sha256};
 use tch::{Device, Kind, Tensor};
+use torch_ext::size;
 
 use super::adapter_config::base_of;
 use super::block_gradients::block_of;
 use super::decoder::{Decoder, EMBEDDING, HEAD};
 use super::error::DecoderError;
 use super::placement::Placement;
-use super::shape::{place, size};
+use super::shape::{numbers, place};
 use super::sharded_blocks::OpenBlocks;
 use super::weights::WeightFiles;
 use crate::bf16_matmul::matmul;
@@ -158,10 +159,8 @@ impl Decoder {
         for (name, parameter) in self.trained_parameters() {
             let flat = whole(&name, &parameter.detach()).reshape(-1);
             let stride = (flat.size()[0] / LOOKED_AT).max(1);
-            let few = flat.slice(0, 0, flat.size()[0], stride).to_device(Device::Cpu);
-            let numbers = Vec::<f64>::try_from(few.to_kind(Kind::Double).contiguous());
             hash.update(name);
-            for number in numbers.expect("a one-dimensional tensor of f64") {
+            for number in numbers::<f64>(&flat.slice(0, 0, flat.size()[0], stride)) {
                 hash.update(number.to_le_bytes());
             }
         }
@@ -214,22 +213,20 @@ impl Decoder {
     /// Logits of final-normed hidden states, `[.., hidden]`, over the full vocabulary, without a graph, by a head of this model's
     /// shape, such as that of an earlier step; for a shard, by that of the same tokens.
     pub fn logits_with(&self, hidden: &Tensor, head: &Tensor) -> Tensor {
-        let shard_logits = matmul(hidden, &head.tr());
-        self.placement.group.as_ref().map_or_else(
-            || shard_logits.shallow_clone(),
-            |group| group.gather_columns(&shard_logits),
-        )
+        let logits = matmul(hidden, &head.tr());
+        match &self.placement.group {
+            None => logits,
+            Some(group) => group.gather_columns(&logits),
+        }
     }
 
-    /// Number of query heads on this rank.
-    pub(crate) fn query_heads(&self) -> usize {
-        let parts = self.placement.group.as_ref().map_or(1, |group| group.ranks.count());
-        self.config().num_attention_heads / parts
-    }
-
-    /// Number of key-value heads on this rank.
-    pub(crate) fn key_value_heads(&self) -> usize {
-        let parts = self.placement.group.as_ref().map_or(1, |group| group.key_value_shards());
-        self.config().num_key_value_heads / parts
+    /// Numbers of query heads and of key-value heads on this rank.
+    pub(crate) fn local_heads(&self) -> [i64; 2] {
+        let config = self.config();
+        let [all, shared] = [config.num_attention_heads, config.num_key_value_heads].map(size);
+        match &self.placement.group {
+            None => [all, shared],
+            Some(group) => [all / group.count(), shared / size(group.key_value_shards())],
+        }
     }
 }

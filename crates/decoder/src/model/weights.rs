@@ -47,9 +47,9 @@ impl WeightFiles {
         for (number, file) in files.iter().enumerate() {
             for name in file.names() {
                 if let Some(other) = place.insert(name.to_owned(), number) {
-                    let (name, other) = (shown(name, LONGEST_NAME), files[other].path.display());
+                    let other = files[other].path.display();
                     let problem = format!("is in {other} too, expected each tensor in one shard");
-                    return Err(TensorFileError::tensor(&file.path, &name, problem));
+                    return Err(TensorFileError::tensor(&file.path, name, problem));
                 }
             }
         }
@@ -86,9 +86,8 @@ impl WeightFiles {
         match self.place.iter().find(|(name, _)| !wanted.contains(*name) && !harmless(name)) {
             None => Ok(()),
             Some((name, &number)) => {
-                let name = shown(name, LONGEST_NAME);
                 let problem = "has no place in a model of this config.json";
-                Err(TensorFileError::tensor(&self.files[number].path, &name, problem))
+                Err(TensorFileError::tensor(&self.files[number].path, name, problem))
             }
         }
     }

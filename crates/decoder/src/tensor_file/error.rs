@@ -3,7 +3,11 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use messages::shown;
 use thiserror::Error;
+
+/// Longest name of a tensor or file within a message, in characters.
+pub(crate) const LONGEST_NAME: usize = 120;
 
 /// Reason that tensors could not be read from a file or a directory of them.
 #[derive(Debug, Error)]
@@ -49,6 +53,7 @@ impl TensorFileError {
     }
 
     pub(crate) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
-        Self::Tensor { path: path.to_owned(), tensor: tensor.to_owned(), problem: problem.into() }
+        let (path, tensor) = (path.to_owned(), shown(tensor, LONGEST_NAME));
+        Self::Tensor { path, tensor, problem: problem.into() }
     }
 }

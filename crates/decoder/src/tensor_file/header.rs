@@ -11,16 +11,13 @@ use safetensors::Dtype;
 use serde::de::{Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::error::TensorFileError;
+use super::error::{LONGEST_NAME, TensorFileError};
 
 /// Longest header accepted: about a hundred times that of the largest models.
 const LONGEST_HEADER_BYTES: u64 = 32 << 20;
 
 /// Most dimensions accepted: more than any weight has. A longer shape would fill the screen.
 const MOST_DIMENSIONS: usize = 16;
-
-/// Longest name of a tensor or file within a message, in characters.
-pub(crate) const LONGEST_NAME: usize = 120;
 
 /// Dtype, shape and byte range of a tensor.
 #[derive(Debug, Deserialize)]

@@ -16,11 +16,11 @@ use std::path::{Path, PathBuf};
 use safetensors::Dtype;
 use tch::{Kind, Tensor};
 
+pub(crate) use error::LONGEST_NAME;
 pub use error::TensorFileError;
-pub(crate) use header::LONGEST_NAME;
 use header::{Entry, read_entries};
+pub(crate) use write::write_json;
 pub use write::write_tensors;
-pub(crate) use write::{at, byte_count, write_json};
 
 /// The kinds that weights come in, for a model of `kind`: only one in f64 has use for f64.
 pub(crate) fn weight_kinds(kind: Kind) -> &'static [Kind] {
@@ -205,6 +205,14 @@ mod tests {
         fn fuzz_tensor_file(bytes in edited(files())) {
             let _read = in_time(|| read_all(&bytes));
         }
+    }
+
+    /// A line feed in a name began a line of the error, which then said what a stranger wanted.
+    #[test]
+    fn names_of_tensors_are_plain_and_short() {
+        let error = |name: &str| TensorFileError::missing(Path::new("m"), name, &[2]).to_string();
+        assert_eq!(error("a\n\u{1b}b"), "m: tensor `a\\n\\u{1b}b` is missing, expected shape [2]");
+        assert!(error(&"x".repeat(1 << 20)).len() < 200);
     }
 
     #[test]

@@ -1,23 +1,15 @@
 //! Writing safetensors and JSON; a full disk is an error that names the file.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
 use tch::{Device, Tensor};
+use torch_ext::byte_count;
 use whole_file::FileError;
 
 use super::dtype_of;
-
-/// Names the file that could not be written.
-pub(crate) fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, FileError> {
-    result.map_err(|source| FileError { path: path.to_owned(), action: "write", source })
-}
-
-pub(crate) fn byte_count(tensor: &Tensor) -> u64 {
-    (tensor.numel() * tensor.kind().elt_size_in_bytes()) as u64
-}
 
 /// Writes tensors in the given order, one of them in memory at a time.
 ///
@@ -29,7 +21,7 @@ pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), Fil
     header.insert("__metadata__".to_owned(), json!({ "format": "pt" }));
     let mut offset = 0;
     for (name, tensor) in named {
-        let end = offset + byte_count(tensor);
+        let end = offset + byte_count(tensor) as u64;
         let dtype = dtype_of(tensor.kind());
         let info = json!({ "dtype": dtype, "shape": tensor.size(), "data_offsets": [offset, end] });
         header.insert(name.clone(), info);
@@ -37,22 +29,25 @@ pub fn write_tensors(path: &Path, named: &[(String, &Tensor)]) -> Result<(), Fil
     }
     let mut header = Value::Object(header).to_string().into_bytes();
     header.resize(header.len().next_multiple_of(8), b' ');
-    let mut out = BufWriter::new(at(path, File::create(path))?);
-    at(path, out.write_all(&(header.len() as u64).to_le_bytes()))?;
-    at(path, out.write_all(&header))?;
-    for (_, tensor) in named {
-        let tensor = tensor.detach().to_device(Device::Cpu).contiguous();
-        let mut bytes = vec![0; tensor.numel() * tensor.kind().elt_size_in_bytes()];
-        tensor.copy_data_u8(&mut bytes, tensor.numel());
-        at(path, out.write_all(&bytes))?;
-    }
-    at(path, out.flush())
+    let write = || {
+        let mut out = BufWriter::new(File::create(path)?);
+        out.write_all(&(header.len() as u64).to_le_bytes())?;
+        out.write_all(&header)?;
+        for (_, tensor) in named {
+            let tensor = tensor.detach().to_device(Device::Cpu).contiguous();
+            let mut bytes = vec![0; byte_count(&tensor)];
+            tensor.copy_data_u8(&mut bytes, tensor.numel());
+            out.write_all(&bytes)?;
+        }
+        out.flush()
+    };
+    write().map_err(FileError::of(path, "write"))
 }
 
 /// Writes a JSON file for people to read.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<(), FileError> {
     let text = serde_json::to_string_pretty(value).expect("a JSON value is always writable");
-    at(path, fs::write(path, text + "\n"))
+    fs::write(path, text + "\n").map_err(FileError::of(path, "write"))
 }
 
 #[cfg(test)]

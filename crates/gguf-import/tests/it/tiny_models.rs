@@ -189,6 +189,9 @@ fn what_cannot_be_represented_is_refused_by_name() {
     let mut extra = tiny_model("llama");
     extra.add_ramp("rope_freqs.weight", &[2], 1);
     assert_refused(&extra, &["rope_freqs.weight", "no place"]);
+    let mut narrow = tiny_model("llama");
+    narrow.add_ramp("output.weight", &[8, 3], 1);
+    assert_refused(&narrow, &["output.weight", "has shape [3, 8], expected [4, 8]"]);
     let mut poisoned = tiny_model("llama");
     poisoned.tensors[0].bytes[4..8].copy_from_slice(&f32::NAN.to_le_bytes());
     assert_refused(&poisoned, &["token_embd.weight", "element 1 is NaN"]);

@@ -2,12 +2,16 @@
 
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Formats a time in UTC, for the `strftime` fields that chat templates use (`%d %e %m %b %B %a %A %Y %y %H %M %S %%`).
+/// Formats a time in UTC, for the `strftime` fields that chat templates use (`%d %e %m %b %B %a %A %Y %y %H %M %S %%`). A time after
+/// the year 9999 is its last second.
 pub(super) fn format_utc(format: &str, unix_seconds: u64) -> String {
     const MONTHS: &str =
         "January February March April May June July August September October November December";
     const DAYS: [&str; 7] =
         ["Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday"];
+    /// The end of 9999: `humantime` writes no later year.
+    const LAST: u64 = 253_402_300_799;
+    let unix_seconds = unix_seconds.min(LAST);
     let time = UNIX_EPOCH + Duration::from_secs(unix_seconds);
     // As in 2000-01-31T23:59:59Z.
     let time = humantime::format_rfc3339_seconds(time).to_string();
@@ -59,6 +63,7 @@ mod tests {
             (0, "01 Jan 1970, Thursday 00:00:00"),
             (951_827_696, "29 Feb 2000, Tuesday 12:34:56"),
             (1_735_689_599, "31 Dec 2024, Tuesday 23:59:59"),
+            (u64::MAX, "31 Dec 9999, Friday 23:59:59"),
         ];
         for (seconds, expected) in recorded {
             assert_eq!(format_utc("%d %b %Y, %A %H:%M:%S", seconds), expected);

@@ -50,30 +50,21 @@ fn driver_version(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use workspace_tests::files::folder;
 
-    /// Creates a folder with these files.
-    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = root.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        root
-    }
+    use super::*;
 
     #[test]
     fn a_device_or_a_driver_is_seen_by_its_files() {
-        assert_eq!(Machine::below(tree(&[]).path()), Machine::default());
+        assert_eq!(Machine::below(folder(&[]).path()), Machine::default());
         for sign in SIGNS {
-            let machine = Machine::below(tree(&[(sign, "")]).path());
+            let machine = Machine::below(folder(&[(sign, "")]).path());
             assert_eq!(machine, Machine { sign: Some(format!("/{sign}")), driver: None });
         }
         let version = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.14  Thu Feb 22 01:44:30 UTC 2024\n\
                        GCC version:  gcc version 12.2.0 (Debian 12.2.0-14)\n";
         let files = [("dev/nvidia0", ""), ("proc/driver/nvidia/version", version)];
-        let machine = Machine::below(tree(&files).path());
+        let machine = Machine::below(folder(&files).path());
         let seen = (machine.sign.as_deref(), machine.driver.as_deref());
         assert_eq!(seen, (Some("/dev/nvidia0"), Some("550.54.14")));
         let open = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.82.07  Release Build  (root@)\n";

@@ -21,7 +21,6 @@ pub(crate) struct Culprit {
     pub(crate) message: String,
 }
 
-/// State shared by the threads of a monitor.
 #[derive(Debug)]
 pub(super) struct Shared {
     pub(super) rank: usize,

@@ -6,7 +6,8 @@ use super::argument;
 use super::error::GroupError;
 use super::group::ProcessGroup;
 use super::operation::{Call, GroupOperation, ReduceOp};
-use super::work::{LastStep, Work, accumulator, copy, extent, failed};
+use super::work::{LastStep, Work, accumulator, copy, failed};
+use crate::size;
 
 impl ProcessGroup {
     /// Replaces `tensor` on every rank by the reduction over all ranks.
@@ -66,15 +67,15 @@ impl ProcessGroup {
     ///
     /// The errors of [`Self::all_gather`].
     pub fn all_gather_bytes(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, GroupError> {
-        let lengths = Tensor::zeros([extent(self.world_size())], (Kind::Int64, Device::Cpu));
-        self.all_gather(&Tensor::from_slice(&[extent(bytes.len())]), &lengths)?;
+        let lengths = Tensor::zeros([size(self.world_size())], (Kind::Int64, Device::Cpu));
+        self.all_gather(&Tensor::from_slice(&[size(bytes.len())]), &lengths)?;
         let length = |rank| usize::try_from(lengths.int64_value(&[rank])).unwrap_or(0);
-        let lengths: Vec<usize> = (0..extent(self.world_size())).map(length).collect();
+        let lengths: Vec<usize> = (0..size(self.world_size())).map(length).collect();
         let longest = lengths.iter().copied().max().unwrap_or(0);
         let mut padded = bytes.to_vec();
         padded.resize(longest, 0);
         let mut all = vec![0; longest * lengths.len()];
-        let output = Tensor::zeros([extent(all.len())], (Kind::Uint8, Device::Cpu));
+        let output = Tensor::zeros([size(all.len())], (Kind::Uint8, Device::Cpu));
         self.all_gather(&Tensor::from_slice(&padded), &output)?;
         let count = all.len();
         output.copy_data(&mut all, count);
@@ -106,7 +107,7 @@ impl ProcessGroup {
             return self.start(call, output, Some(input), ReduceOp::Sum, None);
         }
         // Gloo's own reduce-scatter is an all-reduce of the whole, of which it keeps a part: twice the bytes.
-        let parts = [extent(self.world_size()), extent(output.numel())];
+        let parts = [size(self.world_size()), size(output.numel())];
         let parts = torch(&call, Tensor::f_empty(parts, (input.kind(), Device::Cpu)))?;
         let last_step = LastStep { parts: parts.shallow_clone(), into: output.shallow_clone() };
         self.start(call, &parts, Some(input), ReduceOp::Sum, Some(last_step))

@@ -9,7 +9,8 @@ use tch::Tensor;
 use torch_sys::C_tensor;
 
 use super::store::{RawStore, Store};
-use super::values::{c_rank, milliseconds};
+use super::values::milliseconds;
+use crate::c_count;
 
 #[repr(C)]
 struct RawWork {
@@ -74,8 +75,8 @@ impl Connection {
         let raw = unsafe {
             torch_ext_group_new(
                 store.as_raw(),
-                c_rank(rank),
-                c_rank(size),
+                c_count(rank),
+                c_count(size),
                 milliseconds(timeout),
                 cuda_device,
                 name.as_ptr(),

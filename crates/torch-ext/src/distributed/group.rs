@@ -21,7 +21,7 @@ use super::traffic::{Counters, Traffic, bytes_sent};
 use super::values::one_line;
 use super::witness::Witness;
 use super::work::{LastStep, Running, Work, lost};
-use crate::TorchError;
+use crate::{TorchError, byte_count};
 
 /// Settings of a group.
 #[derive(Debug, Clone, PartialEq)]
@@ -251,8 +251,7 @@ impl ProcessGroup {
         let (Some(connection), Some(witness)) = (&self.connection, &self.witness) else {
             return Ok(Work(None));
         };
-        let size = |tensor: &Tensor| tensor.numel() * tensor.kind().elt_size_in_bytes();
-        let (output_bytes, input_bytes) = (size(output), input.map_or(0, size));
+        let (output_bytes, input_bytes) = (byte_count(output), input.map_or(0, byte_count));
         let bytes = bytes_sent(call.operation, self.world_size(), output_bytes, input_bytes);
         self.counters.lock()[call.operation as usize].bytes_sent += bytes;
         let adds_here = call.operation == GroupOperation::ReduceScatter && last_step.is_some();

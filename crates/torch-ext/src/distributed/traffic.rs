@@ -21,7 +21,6 @@ pub struct Traffic {
 pub(super) struct Counters(Mutex<[Traffic; GroupOperation::ALL.len()]>);
 
 impl Counters {
-    /// The traffic of each operation so far.
     pub(super) fn lock(&self) -> MutexGuard<'_, [Traffic; GroupOperation::ALL.len()]> {
         // Whoever panicked has left whole numbers.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

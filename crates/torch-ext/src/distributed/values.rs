@@ -1,13 +1,8 @@
 //! Values as c10d takes them, and its errors as text.
 
-use std::ffi::c_int;
 use std::time::Duration;
 
 use crate::TorchError;
-
-pub(super) fn c_rank(rank: usize) -> c_int {
-    c_int::try_from(rank).expect("a placement has no more ranks than c_int holds")
-}
 
 /// The libtorch error on one line, without the source location that Gloo puts first.
 pub(super) fn one_line(error: &TorchError) -> String {

@@ -92,11 +92,6 @@ pub(super) fn copy(into: &Tensor, from: &Tensor) -> Result<(), TchError> {
     flat.f_copy_(&from.f_detach()?.f_reshape([-1])?)
 }
 
-/// Converts a count to libtorch's shape type.
-pub(super) fn extent(count: usize) -> i64 {
-    i64::try_from(count).expect("fewer elements than a tensor can have")
-}
-
 /// The error of a call that failed in this process alone.
 pub(super) fn failed(call: Call, message: String) -> GroupError {
     GroupError::Failed { call: Box::new(call), message, silent: Vec::new() }

@@ -1,7 +1,7 @@
 //! Optional shared libraries, opened at run time.
 
 use std::ffi::{CStr, CString, c_void};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::error::KernelError;
 
@@ -28,7 +28,8 @@ impl Library {
         let error = |problem: String| KernelError::Library { name: name.to_owned(), problem };
         let mut problem = None;
         for path in paths {
-            let path = c_path(path).map_err(error)?;
+            let path = CString::new(path.as_os_str().as_encoded_bytes())
+                .map_err(|_| error(format!("{} has a NUL", path.display())))?;
             // SAFETY: the path ends in a NUL; the initialisers are sound by the contract.
             let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
             if !handle.is_null() {
@@ -82,11 +83,6 @@ macro_rules! functions {
     };
 }
 pub(super) use functions;
-
-fn c_path(path: &Path) -> Result<CString, String> {
-    CString::new(path.as_os_str().as_encoded_bytes())
-        .map_err(|_| format!("{} has a NUL", path.display()))
-}
 
 fn loader_error() -> String {
     // SAFETY: the answer is null or a string that stays until the loader is asked again on this thread.

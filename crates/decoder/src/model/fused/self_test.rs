@@ -3,14 +3,13 @@
 
 use model_files::model_config::{Activation, ModelConfig};
 use tch::{Device, Kind, Tensor};
-use torch_ext::KernelError;
+use torch_ext::{KernelError, size};
 
 use crate::kernel_self_test::{largest_error, on_host, wave};
 use crate::model::attention::Heads;
 use crate::model::gate::gated;
 use crate::model::rms_norm::RmsNorm;
 use crate::model::rope::{Angles, Rope};
-use crate::model::shape::size;
 
 /// Rows that decode together.
 const ROWS: i64 = 5;

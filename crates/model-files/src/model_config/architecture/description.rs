@@ -37,12 +37,6 @@ impl SlidingWindow {
     pub const fn from_block(first_block: usize, tokens: usize) -> Self {
         Self { tokens, first_block, full_every: None, rope_theta: None }
     }
-
-    /// Returns true if block `index` has the window.
-    pub(super) fn stands_in(&self, index: usize) -> bool {
-        let is_full = |every| (index + 1).is_multiple_of(every);
-        index >= self.first_block && !self.full_every.is_some_and(is_full)
-    }
 }
 
 /// Activation of the gate of the MLP.
@@ -107,8 +101,9 @@ impl AttentionOptions {
 
     /// The window of block `index`, in tokens; `None` if it attends to all tokens.
     pub fn window_of(&self, index: usize) -> Option<usize> {
-        let window = self.sliding_window.filter(|window| window.stands_in(index))?;
-        Some(window.tokens)
+        let SlidingWindow { tokens, first_block, full_every, .. } = self.sliding_window?;
+        let is_full = full_every.is_some_and(|every| (index + 1).is_multiple_of(every));
+        (index >= first_block && !is_full).then_some(tokens)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Llama 2 and 3, `SmolLM2`: no biases in attention, or four.
+//! Llama 2 and 3, `SmolLM2`: no biases in attention, or four. The others name what they have otherwise.
 
 use super::description::{AttentionOptions, BlockOptions, Description};
 

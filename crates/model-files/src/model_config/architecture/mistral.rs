@@ -2,16 +2,12 @@
 
 use serde_json::Value;
 
-use super::description::{AttentionOptions, BlockOptions, Description, SlidingWindow};
+use super::description::{AttentionOptions, Description, SlidingWindow};
+use super::llama;
 
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "MistralForCausalLM",
     model_type: "mistral",
-    head_dim: None,
-    rope_theta: 10_000.0,
-    tied: false,
-    block: BlockOptions::PLAIN,
-    attention: AttentionOptions::PLAIN,
     read: |fields| {
         fields.only("layer_types", &Value::Null)?;
         let tokens = fields.count_or_null("sliding_window", 4096)?;
@@ -21,5 +17,5 @@ pub(super) const DESCRIPTION: Description = Description {
     write: |attention, object| {
         object["sliding_window"] = attention.sliding_window.map(|window| window.tokens).into();
     },
-    experts: None,
+    ..llama::DESCRIPTION
 };

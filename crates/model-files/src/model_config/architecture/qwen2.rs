@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::description::{AttentionOptions, BlockOptions, Description, SlidingWindow};
+use super::description::{AttentionOptions, Description, SlidingWindow};
+use super::llama;
 use crate::model_config::fields::{Fields, Read};
 
 const ATTENTION: AttentionOptions =
@@ -11,14 +12,10 @@ const ATTENTION: AttentionOptions =
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen2ForCausalLM",
     model_type: "qwen2",
-    head_dim: None,
-    rope_theta: 10_000.0,
-    tied: false,
-    block: BlockOptions::PLAIN,
     attention: ATTENTION,
     read: |fields| Ok(AttentionOptions { sliding_window: read_window(fields)?, ..ATTENTION }),
     write: |attention, object| write_window(attention.sliding_window, object),
-    experts: None,
+    ..llama::DESCRIPTION
 };
 
 /// Reads `use_sliding_window`, `sliding_window`, `max_window_layers` and `layer_types`, which Qwen3 shares.

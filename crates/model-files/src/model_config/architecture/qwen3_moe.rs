@@ -2,17 +2,14 @@
 
 use serde_json::Value;
 
-use super::description::{AttentionOptions, BlockOptions, Description, ExpertFields};
+use super::description::{AttentionOptions, Description, ExpertFields};
+use super::llama;
 use crate::model_config::experts::ExpertOptions;
 use crate::model_config::fields::{Fields, Read, count};
 
 pub(super) const DESCRIPTION: Description = Description {
     class_name: "Qwen3MoeForCausalLM",
     model_type: "qwen3_moe",
-    head_dim: None,
-    rope_theta: 10_000.0,
-    tied: false,
-    block: BlockOptions::PLAIN,
     attention: AttentionOptions::WITH_HEAD_NORMS,
     read: |fields| {
         fields.only("use_sliding_window", &false.into())?;
@@ -20,6 +17,7 @@ pub(super) const DESCRIPTION: Description = Description {
     },
     write: |attention, object| object["attention_bias"] = attention.output_bias.into(),
     experts: Some(ExpertFields { read: read_experts, write: write_experts }),
+    ..llama::DESCRIPTION
 };
 
 /// Reads the fields of the experts; `router_aux_loss_coef` is for pretraining and not used.
