@@ -15,6 +15,7 @@ use rustix::process::{
     Resource, Rlimit, Signal, getrlimit, set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::set_no_new_privs;
+use seccompiler::BpfProgram;
 
 use super::confinement::{Confinement, Isolation, NAMESPACES, REFUSED};
 use super::namespaces::{separate_directory, separate_network};
@@ -84,20 +85,12 @@ fn enter(confinement: &Confinement) -> Result<std::convert::Infallible, String> 
     }
     let filters = system_calls::filters().map_err(|error| error.to_string());
     let mut command = Command::new(interpreter);
-    command.args(arguments).current_dir(folder).env_clear();
-    for (name, value) in ENVIRONMENT {
-        command.env(name, value);
-    }
-    for name in ["HOME", "TMPDIR"] {
-        command.env(name, folder);
-    }
+    command.args(arguments).current_dir(folder).env_clear().envs(ENVIRONMENT);
+    command.env("HOME", folder).env("TMPDIR", folder);
     limit(Resource::As, settings.memory_bytes)?;
-    let filtered = filters.and_then(|filters| {
-        let mut filters = filters.iter();
-        filters.try_for_each(|filter| {
-            seccompiler::apply_filter(filter).map_err(|error| error.to_string())
-        })
-    });
+    let apply =
+        |filter: &BpfProgram| seccompiler::apply_filter(filter).map_err(|error| error.to_string());
+    let filtered = filters.and_then(|filters| filters.iter().try_for_each(apply));
     if !weak {
         filtered.map_err(|error| missing("seccomp", &error))?;
     }

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use messages::shortened;
 use reward_math::{How, ParseError, Rung, Side, Verdict};
 use serde_json::{Value, json};
 
@@ -50,7 +51,7 @@ impl Sandbox {
         Ok(match failure {
             None => Verdict::Right { how: how(format!("passed {count} of {count} tests"), None) },
             Some(Failure { passed, what, expected }) => {
-                let what = shortened(&what);
+                let what = shortened(&what, MOST);
                 let number = (passed + 1).min(count);
                 Verdict::Wrong { how: how(format!("test {number} of {count}: {what}"), expected) }
             }
@@ -69,8 +70,9 @@ impl Sandbox {
                 match outcome.ended {
                     Ended::Exit(0) if same_output(&outcome.stdout, stdout) => continue,
                     Ended::Exit(0) => {
-                        let what = format!("printed {:?}", shortened(outcome.stdout.trim_end()));
-                        (what, Some(shortened(stdout.trim_end())))
+                        let what =
+                            format!("printed {:?}", shortened(outcome.stdout.trim_end(), MOST));
+                        (what, Some(shortened(stdout.trim_end(), MOST)))
                     }
                     ended => (self.words(ended, &outcome.stderr), None),
                 }
@@ -101,8 +103,8 @@ impl Sandbox {
                 return Ok(Some(self.failure(passed, &messages, &outcome)));
             };
             if !same_result(result, &call.result) {
-                let what = format!("returned {}", shortened(&result.to_string()));
-                let expected = Some(shortened(&call.result.to_string()));
+                let what = format!("returned {}", shortened(&result.to_string(), MOST));
+                let expected = Some(shortened(&call.result.to_string(), MOST));
                 return Ok(Some(Failure { passed, what, expected }));
             }
         }
@@ -160,12 +162,5 @@ impl Sandbox {
                 format!("killed: files of over {} bytes or too many", settings.file_bytes)
             }
         }
-    }
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

@@ -135,7 +135,7 @@ impl Axis {
 }
 
 /// Lowest and highest of the finite values; `None` without any.
-fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+pub fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.filter(|value| value.is_finite()).map(|value| (value, value));
     finite.reduce(|(low, high), (one, other)| (low.min(one), high.max(other)))
 }

@@ -3,8 +3,8 @@
 /// Adds to each element of `svg` that has a class the attributes that `css` gives it in its light colours. A browser with the
 /// style sheet overrides them.
 ///
-/// Made for the style sheet of this crate: flat rules whose last part is one class or element, one level of media queries,
-/// colours as `.sN { --c: … }`.
+/// Made for the style sheet of this crate. A selector ends in one class or element. A media query holds rules, never another query.
+/// The colour of a series is `.sN { --c: … }`.
 pub(crate) fn with_attributes(svg: &str, css: &str) -> String {
     let rules = flat_rules(css);
     let (mut drawing, mut rest) = (String::with_capacity(2 * svg.len()), svg);
@@ -69,7 +69,7 @@ fn resolved(rules: &[Rule<'_>], value: &str, classes: &[&str]) -> String {
     defined.map_or_else(String::new, |(_, value)| resolved(rules, value, classes))
 }
 
-/// Selector and body of the rules outside of media queries.
+/// Selector and body of each rule that is not within a media query.
 fn flat_rules(css: &str) -> Vec<Rule<'_>> {
     let (mut rules, mut rest, mut in_query) = (vec![], css, false);
     while let Some((selector, after)) = rest.split_once('{') {

@@ -2,7 +2,7 @@
 //!
 //! [`counted`] writes a number and its noun, [`Problem`] a value out of range, [`plain_words`] what a parser expected
 //! without the names of Rust's types, [`nearest`] the names that a misspelt one may have meant, [`one_line`] an error
-//! with its causes, [`shown`] a stranger's text in it.
+//! with its causes, [`shortened`] and [`shown`] a stranger's text in it.
 
 mod one_line;
 mod plain_words;
@@ -62,15 +62,21 @@ pub fn nearest<'a>(
     ranked.into_iter().take(count).map(|(_, candidate)| candidate).collect()
 }
 
-/// Returns the first `longest` characters of a text, with control characters escaped: they may end the line of the message, or
-/// command a terminal.
+/// Returns the first `longest` characters of a text, with `…` after them if there are more.
+pub fn shortened(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns a text by [`shortened`], with control characters escaped: they may end the line of the message, or command a terminal.
 pub fn shown(text: &str, longest: usize) -> String {
     let escaped = |character: char| {
         let is_control = character.is_control();
         if is_control { character.escape_debug().to_string() } else { character.to_string() }
     };
-    let rest = text.chars().nth(longest).map(|_| "…".to_owned());
-    text.chars().take(longest).map(escaped).chain(rest).collect()
+    shortened(text, longest).chars().map(escaped).collect()
 }
 
 #[cfg(test)]

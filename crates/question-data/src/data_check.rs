@@ -32,7 +32,7 @@ use placed::Placed;
 
 use model_files::text_tokenizer::TextTokenizer;
 
-use crate::dataset::{QuestionFile, ReadRow, RowProblem, read_rows};
+use crate::dataset::{QuestionFile, RowProblem, read_rows};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
@@ -64,16 +64,23 @@ pub fn check_data(
     let mathematics = RewardKinds::default();
     let kinds = options.kinds.unwrap_or(&mathematics);
     let (layout, rows) = read_rows(file, kinds)?;
-    let questions = placed(&rows);
-    let overlap = match options.against {
-        Some(against) => Some(overlap::overlap(&questions, against, kinds)?),
-        None => None,
-    };
+    let (mut questions, mut unusable, mut unreadable_answers) = (vec![], vec![], vec![]);
+    for (place, question) in &rows {
+        let row = place.number();
+        match question {
+            Ok(question) => questions.push(Placed { row, question, text: question.text() }),
+            Err(problem) => {
+                let has_answer =
+                    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. });
+                let findings = if has_answer { &mut unreadable_answers } else { &mut unusable };
+                findings.push(RowFinding { row, problem: problem.to_string() });
+            }
+        }
+    }
+    let against = options.against;
+    let overlap = against.map(|file| overlap::overlap(&questions, file, kinds)).transpose()?;
     let (exact_duplicates, same_question, conflicts, signs_apart) =
         repeats::repeats(&questions, kinds);
-    let findings = |wanted: fn(&RowProblem) -> bool| -> Vec<RowFinding> {
-        rows.iter().filter_map(|row| finding(row, wanted)).collect()
-    };
     let texts = questions.iter().map(|placed| placed.text.as_str());
     let broken = questions.iter().filter(|placed| has_broken_escape(&placed.text));
     Ok(DataReport {
@@ -81,8 +88,8 @@ pub fn check_data(
         layout: layout.to_string(),
         rows: rows.len(),
         questions: questions.len(),
-        unusable: findings(|problem| !is_answer(problem)),
-        unreadable_answers: findings(is_answer),
+        unusable,
+        unreadable_answers,
         repeated_ids: repeated_ids(&questions),
         lengths: lengths::lengths(texts, options.tokenizer, options.max_length)?,
         answers: answers::answer_kinds(&questions),
@@ -97,19 +104,6 @@ pub fn check_data(
     })
 }
 
-fn placed<'a>(rows: &'a [ReadRow]) -> Vec<Placed<'a>> {
-    let placed = |(place, question): &'a ReadRow| {
-        let question = question.as_ref().ok()?;
-        Some(Placed { row: place.number(), question, text: question.text() })
-    };
-    rows.iter().filter_map(placed).collect()
-}
-
-fn finding((place, question): &ReadRow, wanted: fn(&RowProblem) -> bool) -> Option<RowFinding> {
-    let problem = question.as_ref().err().filter(|problem| wanted(problem))?;
-    Some(RowFinding { row: place.number(), problem: problem.to_string() })
-}
-
 /// Returns true if a text has a broken escape, or U+FFFD.
 ///
 /// A JSON reader takes the start of `\frac`, `\boxed` or `\times` for the escape `\f`, `\b` or `\t`.
@@ -122,9 +116,4 @@ fn has_broken_escape(text: &str) -> bool {
 fn repeated_ids(questions: &[Placed<'_>]) -> usize {
     let mut seen = std::collections::HashSet::new();
     questions.iter().filter(|placed| !seen.insert(placed.question.id.as_str())).count()
-}
-
-/// Returns true if the row has an answer, but an unusable one.
-fn is_answer(problem: &RowProblem) -> bool {
-    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. })
 }

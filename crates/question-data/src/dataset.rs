@@ -18,7 +18,7 @@ pub(crate) use error::LONGEST_PROBLEM;
 pub use error::{BadRow, DatasetError, KINDS_OF_FILE, RowPlace, RowProblem};
 pub use layout::Layout;
 pub use load::{QuestionSet, read_questions};
-pub(crate) use load::{ReadRow, read_rows, same_answer};
+pub(crate) use load::{read_rows, same_answer};
 pub use question::Question;
 pub use question_file::{BadRows, Duplicates, QuestionFile};
 pub use source::DataSource;

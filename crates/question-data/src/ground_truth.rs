@@ -192,20 +192,7 @@ impl GroundTruth {
     /// The response's answer is found as for mathematics: in a box, after "answer is" and so on, as the options say.
     /// Programs are not run: [`GroundTruth::judge`] runs them.
     pub fn verify(&self, response: &str) -> Verdict {
-        if let Kind::Math(_) = self.first() {
-            return self.first_right(|kind| match kind {
-                Kind::Math(gold) => gold.verify(response),
-                other => other.verify_answer(response),
-            });
-        }
-        if let Kind::Code { .. } = self.first() {
-            let why = ParseError::Undefined { what: "a program that is not run".to_owned() };
-            return Verdict::Unparsed { which: Side::GroundTruth, why };
-        }
-        match extract(response, &self.options) {
-            Some(extracted) => self.verify_answer(&extracted.text),
-            None => Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer },
-        }
+        self.first_right(|kind| kind.verify(response, &self.options))
     }
 
     /// Returns the answer that [`GroundTruth::verify`] finds in a response, as written.
@@ -270,6 +257,20 @@ impl GroundTruth {
 }
 
 impl Kind {
+    fn verify(&self, response: &str, options: &Options) -> Verdict {
+        match self {
+            Self::Math(gold) => gold.verify(response),
+            Self::Choice(_) | Self::Text { .. } => match extract(response, options) {
+                Some(extracted) => self.verify_answer(&extracted.text),
+                None => Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer },
+            },
+            Self::Code { .. } => {
+                let why = ParseError::Undefined { what: "a program that is not run".to_owned() };
+                Verdict::Unparsed { which: Side::GroundTruth, why }
+            }
+        }
+    }
+
     fn verify_answer(&self, answer: &str) -> Verdict {
         let right = match self {
             Self::Math(gold) => return gold.verify_answer(answer),

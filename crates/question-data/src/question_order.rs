@@ -59,9 +59,7 @@ impl QuestionOrder {
     }
 
     fn shuffle(&mut self) {
-        for (index, slot) in self.permutation.iter_mut().enumerate() {
-            *slot = index;
-        }
+        self.permutation.sort_unstable();
         let mut rng = step_rng(self.seed, self.cursor.epoch, Purpose::QuestionOrder);
         self.permutation.shuffle(&mut rng);
     }

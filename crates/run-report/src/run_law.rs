@@ -116,15 +116,16 @@ impl RunLaw {
 
 /// Mean over the sources of the held-out accuracies of a step; `None` without an evaluation.
 pub(crate) fn mean_accuracy(step: &StepMetrics) -> Option<f64> {
-    let of_source = step.iter().filter(|(name, _)| is_mean_accuracy(name)).map(|(_, value)| value);
+    let of_source =
+        step.iter().filter(|(name, _)| held_out(name).is_some()).map(|(_, value)| value);
     let (count, sum) = of_source.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// True if a metric is `val-core/SOURCE/acc/mean@N`.
-pub(crate) fn is_mean_accuracy(name: &str) -> bool {
-    let samples = name.strip_prefix("val-core/").and_then(|rest| rest.split_once("/acc/mean@"));
-    samples.is_some_and(|(_, n)| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+/// Source and number of answers of a held-out accuracy, `val-core/SOURCE/acc/mean@N`; `None` for another metric.
+pub(crate) fn held_out(name: &str) -> Option<(&str, &str)> {
+    let parts = name.strip_prefix("val-core/")?.split_once("/acc/mean@");
+    parts.filter(|(_, n)| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// The fitted law of a run so far, and what it predicts.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufReader, ErrorKind};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -15,7 +15,9 @@ use training_run::metrics::{StepMetrics, read_metrics};
 use training_run::run_directory::RunDirectory;
 use training_run::run_file::RunFileError;
 use training_run::token_record::TokenRecord;
-use whole_file::{FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, open_regular};
+use whole_file::{
+    FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, if_there, open_regular,
+};
 
 /// Why a run cannot be read.
 #[derive(Debug, Error)]
@@ -39,17 +41,15 @@ pub enum RunViewError {
     },
 }
 
-/// One response of a step, a line of `samples/step-N.jsonl`; lines of older versions have fewer fields.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
+/// One response of a step, a line of `samples/step-N.jsonl`.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
 pub struct ViewedSample {
-    /// Index of its group within the step.
+    /// Step at which it was sampled.
     #[serde(skip)]
-    pub group: usize,
-    #[serde(rename = "group")]
-    written_group: Option<usize>,
-    /// Name of the question.
+    pub step: u64,
+    /// Index of its group within the step.
     #[serde(default)]
-    pub question: String,
+    pub group: usize,
     /// Text of the question.
     pub problem: String,
     /// Known answer.
@@ -69,10 +69,12 @@ pub struct ViewedSample {
     /// `right`, `wrong` or `unparsed`.
     #[serde(default)]
     pub verdict: String,
+    /// Comparison that the verdict rests on.
     #[serde(default)]
-    how: Value,
+    pub how: Value,
+    /// Reason that an answer cannot be read.
     #[serde(default)]
-    why: Value,
+    pub why: Value,
     /// Tokens of the response, if they were recorded.
     #[serde(skip)]
     pub tokens: Option<TokenRecord>,
@@ -149,13 +151,9 @@ impl RunView {
     /// [`RunViewError`], naming file and line; a torn last line is left out.
     pub fn samples(&self, step: u64) -> Result<Vec<ViewedSample>, RunViewError> {
         let path = self.directory.step_samples(step);
-        let mut samples: Vec<ViewedSample> = Vec::new();
-        for mut sample in read_lines::<ViewedSample>(&path)? {
-            sample.group = sample.written_group.unwrap_or_else(|| match samples.last() {
-                None => 0,
-                Some(last) => last.group + usize::from(last.question != sample.question),
-            });
-            samples.push(sample);
+        let mut samples: Vec<ViewedSample> = read_lines(&path)?;
+        for sample in &mut samples {
+            sample.step = step;
         }
         let path = self.directory.step_tokens(step);
         for (index, record) in read_lines::<TokenRecord>(&path)?.into_iter().enumerate() {
@@ -173,13 +171,8 @@ impl RunView {
 
     fn sampled_steps(&self) -> Result<BTreeSet<u64>, RunViewError> {
         let folder = self.directory.root().join("samples");
-        let entries = match fs::read_dir(&folder) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
-            Err(error) => return Err(FileError::of(&folder, "read")(error).into()),
-        };
         let mut steps = BTreeSet::new();
-        for entry in entries {
+        for entry in if_there(&folder, fs::read_dir(&folder))?.into_iter().flatten() {
             let name = entry.map_err(FileError::of(&folder, "read"))?.file_name();
             let number =
                 name.to_str().and_then(|name| name.strip_prefix("step-")?.strip_suffix(".jsonl"));
@@ -191,12 +184,8 @@ impl RunView {
 
 /// Reads the lines of a file; empty if the file is missing. A torn last line is left out.
 fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> {
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(FileError::of(path, "read")(error).into()),
-    };
     let mut values = Vec::new();
+    let Some(file) = if_there(path, open_regular(path))? else { return Ok(values) };
     for line in NumberedLines::new(BufReader::new(file), LONGEST_RECORD_BYTES) {
         let NumberedLine { number, bytes, is_complete } =
             line.map_err(FileError::of(path, "read"))?;

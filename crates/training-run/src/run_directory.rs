@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use whole_file::{
-    DirectoryInProgress, FileError, FolderLock, LONGEST_TEXT_BYTES, read_at_most,
+    DirectoryInProgress, FileError, FolderLock, LONGEST_TEXT_BYTES, if_there, read_at_most,
     read_text_at_most, write_atomically,
 };
 
 use crate::config::{CheckpointSection, Commits};
 use crate::retention::surplus;
-use crate::run_file::{RunFileError, entries, if_there};
+use crate::run_file::{RunFileError, entries};
 
 /// Folder of the trainer's own files within a checkpoint.
 pub const TRAINER_FOLDER: &str = "trainer";

@@ -31,14 +31,6 @@ impl RunFileError {
     }
 }
 
-/// The content of a file, as it was `read`; `None` if there is no such file.
-pub(crate) fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, FileError> {
-    match read {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        read => read.map(Some).map_err(FileError::of(path, "read")),
-    }
-}
-
 /// Lists the paths in a folder, in no order.
 pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let entries = std::fs::read_dir(folder).and_then(|entries| {

@@ -14,14 +14,14 @@ use question_data::question_order::DataCursor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use whole_file::{
-    FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, open_regular,
+    FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, if_there, open_regular,
     write_atomically_with,
 };
 
 pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
 
 use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
-use crate::run_file::{RunFileError, entries, if_there};
+use crate::run_file::{RunFileError, entries};
 
 /// Everything that one step sampled.
 #[derive(Debug, Clone, PartialEq)]

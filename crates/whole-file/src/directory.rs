@@ -91,15 +91,9 @@ fn remove_leftovers(target: &Path) -> io::Result<()> {
             let text = text.strip_prefix('.')?.strip_prefix(name)?;
             text.strip_suffix(".partial").or_else(|| text.strip_suffix(".retired"))
         });
-        let is_left = match middle {
-            None => false,
-            Some("") => true,
-            Some(middle) => {
-                let process = middle.strip_prefix('.').and_then(|number| number.parse().ok());
-                process.is_some_and(|process: u32| !is_other_process(process))
-            }
-        };
-        if is_left {
+        let process = |text: &str| text.strip_prefix('.')?.parse::<u32>().ok();
+        let has_ended = |text| process(text).is_some_and(|process| !is_other_process(process));
+        if middle.is_some_and(|text| text.is_empty() || has_ended(text)) {
             remove_folder(&entry.path())?;
         }
     }

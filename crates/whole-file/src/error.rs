@@ -24,3 +24,15 @@ impl FileError {
         move |source| Self { path, action, source }
     }
 }
+
+/// Returns the content of a file or folder, as it was `read`; `None` if there is none of that name.
+///
+/// # Errors
+///
+/// Any other error of the system.
+pub fn if_there<T>(path: &Path, read: io::Result<T>) -> Result<Option<T>, FileError> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some).map_err(FileError::of(path, "read")),
+    }
+}

@@ -26,7 +26,7 @@ const KNOWN_FRACTION: f64 = 0.5;
 /// - *shared n-grams*: more than half of its runs of 13 words occur in training questions. Words are runs of letters
 ///   and digits without case; a Chinese character is a word. Shorter questions have no such run and are judged by the
 ///   first rule alone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Overlap {
     /// File of the evaluation set.
     pub against: String,
@@ -76,15 +76,7 @@ pub(super) fn overlap(
             }
         }
     }
-    let mut overlap = Overlap {
-        against: against.path.display().to_string(),
-        questions: 0,
-        same_letters: 0,
-        shared_ngrams: 0,
-        known: 0,
-        pairs: Vec::new(),
-        rows_to_drop: Vec::new(),
-    };
+    let mut overlap = Overlap { against: against.path.display().to_string(), ..Overlap::default() };
     let mut dropped = HashSet::new();
     for (place, question) in read_rows(against, kinds)?.1 {
         let Ok(question) = question else { continue };

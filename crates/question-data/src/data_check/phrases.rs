@@ -45,7 +45,7 @@ pub struct Phrase {
 
 /// Returns the phrases that many questions share, and known phrases that ask for a form of answer.
 ///
-/// Shared phrases are beginnings and endings of at least four words that at least 2 % of the questions share, in their
+/// Shared phrases are beginnings and endings of at least four words that at least one question in fifty has, in their
 /// longest form.
 pub(super) fn phrases(questions: &[Placed<'_>]) -> Vec<Phrase> {
     let words: Vec<Vec<&str>> =

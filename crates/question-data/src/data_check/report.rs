@@ -76,7 +76,14 @@ impl DataReport {
                  data.train.file.bad_rows is \"drop\""
             ));
         }
-        if self.questions == 0 {
+        let left = match file.duplicates {
+            // Of a contradiction, the first row goes too.
+            Duplicates::Drop => {
+                self.questions - self.same_question.surplus_rows() - self.conflicts.len()
+            }
+            Duplicates::Keep | Duplicates::Error => self.questions,
+        };
+        if left == 0 {
             return Some(format!("{name}: no questions, expected at least one"));
         }
         let repeated = &self.same_question.groups;

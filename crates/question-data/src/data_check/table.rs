@@ -2,14 +2,14 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use messages::shown;
+use messages::{shortened, shown};
 
 use super::phrases::PhrasePlace;
 use super::report::{DataReport, RowFinding, equal, some};
 use crate::dataset::LONGEST_PROBLEM;
 
-/// Longest answer that is printed, in characters.
-const LONGEST_ANSWER: usize = 90;
+/// Longest answer or phrase that is printed, in characters.
+const LONGEST: usize = 90;
 
 /// Most examples of one finding that are printed; `--json` holds all of them.
 const SHOWN: usize = 5;
@@ -32,9 +32,8 @@ impl Display for DataReport {
         line(out, "conflicting answers", self.conflicts.len(), "")?;
         for conflict in self.conflicts.iter().take(SHOWN) {
             let answers = conflict.rows.iter().zip(&conflict.answers);
-            let answers: Vec<String> = answers
-                .map(|(row, answer)| format!("{row}: {}", shown(answer, LONGEST_ANSWER)))
-                .collect();
+            let answers: Vec<String> =
+                answers.map(|(row, answer)| format!("{row}: {}", shown(answer, LONGEST))).collect();
             writeln!(out, "{:32}rows {}", "", answers.join(", "))?;
         }
         let rows = match self.broken_escapes.as_slice() {
@@ -52,7 +51,7 @@ impl Display for DataReport {
                 PhrasePlace::Ending => "end in",
                 PhrasePlace::Anywhere => "hold",
             };
-            line(out, name, phrase.rows.len(), format!("{:?}", shortened(&phrase.text)))?;
+            line(out, name, phrase.rows.len(), format!("{:?}", shortened(&phrase.text, LONGEST)))?;
         }
         self.write_overlap(out)
     }
@@ -126,12 +125,4 @@ fn findings(out: &mut Formatter<'_>, name: &str, findings: &[RowFinding]) -> fmt
         writeln!(out, "{:32}row {}: {problem}", "", finding.row)?;
     }
     Ok(())
-}
-
-fn shortened(text: &str) -> String {
-    const MOST: usize = 90;
-    match text.char_indices().nth(MOST) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

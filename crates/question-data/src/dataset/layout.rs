@@ -110,20 +110,15 @@ impl Layout {
         };
         let source = optional(&SOURCE_COLUMNS).unwrap_or_else(|| stem.to_owned());
         let is_code = kinds.of(&source) == RewardKind::Code;
-        let answer = match &self.answer {
-            Some(column) if is_code => {
-                let value = at(row, column).ok_or_else(|| missing(column, row))?;
-                if value.is_string() { text(column, value)? } else { value.to_string() }
-            }
-            Some(column) => {
-                let value = single(at(row, column).ok_or_else(|| missing(column, row))?);
-                // Several accepted answers stay one text, a list in JSON.
-                if is_list_of_texts(value) { value.to_string() } else { text(column, value)? }
-            }
-            None => {
-                let answer = turns.pop_if(|turn| turn.role == "assistant");
-                answer.ok_or_else(|| ends_wrongly(&self.problem, &turns, "assistant"))?.content
-            }
+        let answer = if let Some(column) = &self.answer {
+            let value = at(row, column).ok_or_else(|| missing(column, row))?;
+            let value = if is_code { value } else { single(value) };
+            // Tests are any JSON; several accepted answers stay one text, a list in JSON.
+            let is_json = if is_code { !value.is_string() } else { is_list_of_texts(value) };
+            if is_json { value.to_string() } else { text(column, value)? }
+        } else {
+            let answer = turns.pop_if(|turn| turn.role == "assistant");
+            answer.ok_or_else(|| ends_wrongly(&self.problem, &turns, "assistant"))?.content
         };
         let last = turns.pop_if(|turn| turn.role == "user");
         let problem = last.ok_or_else(|| ends_wrongly(&self.problem, &turns, "user"))?.content;

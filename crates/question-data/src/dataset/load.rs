@@ -50,7 +50,7 @@ impl QuestionSet {
 }
 
 /// One row of a file: its place, and the question with a readable answer, or why there is none.
-pub(crate) type ReadRow = (RowPlace, Result<Question, RowProblem>);
+type ReadRow = (RowPlace, Result<Question, RowProblem>);
 
 /// Reads the columns of a file and all its rows in order, each answer by the kind of its source; a bad row is not an error here, and
 /// blank lines do not count.

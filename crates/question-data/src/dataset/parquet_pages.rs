@@ -184,7 +184,7 @@ fn values_of(page: &Page, (repetition, definition): (i16, i16)) -> Result<&[u8]>
     match page {
         Page::DataPageV2 { buf, rep_levels_byte_len, def_levels_byte_len, .. } => {
             let levels = u64::from(*rep_levels_byte_len) + u64::from(*def_levels_byte_len);
-            usize::try_from(levels).ok().and_then(|levels| buf.get(levels..)).ok_or_else(short)
+            after(buf, levels)
         }
         Page::DataPage { buf, num_values, rep_level_encoding, def_level_encoding, .. } => {
             let levels = [(repetition, *rep_level_encoding), (definition, *def_level_encoding)];
@@ -197,10 +197,7 @@ fn values_of(page: &Page, (repetition, definition): (i16, i16)) -> Result<&[u8]>
                     let bits = u64::from(i16::BITS - most.leading_zeros());
                     (u64::from(*num_values) * bits).div_ceil(8)
                 };
-                usize::try_from(length)
-                    .ok()
-                    .and_then(|length| bytes.get(length..))
-                    .ok_or_else(short)
+                after(bytes, length)
             })
         }
         Page::DictionaryPage { buf, .. } => Ok(buf),
@@ -224,19 +221,23 @@ fn after_numbers(bytes: &[u8], most: u64) -> Result<&[u8]> {
     while left > 0 {
         let _least = number(&mut rest)?;
         let parts = usize::try_from(parts).map_err(|_| short())?;
-        let (widths, after) = rest.split_at_checked(parts).ok_or_else(short)?;
-        rest = after;
+        let (widths, numbers) = rest.split_at_checked(parts).ok_or_else(short)?;
+        rest = numbers;
         for width in widths {
             if left == 0 {
                 break;
             }
             let length = u64::from(*width).checked_mul(of_part).ok_or_else(short)? / 8;
-            let length = usize::try_from(length).map_err(|_| short())?;
-            rest = rest.get(length..).ok_or_else(short)?;
+            rest = after(rest, length)?;
             left = left.saturating_sub(of_part);
         }
     }
     Ok(rest)
+}
+
+/// Returns the bytes after the first `count`.
+fn after(bytes: &[u8], count: u64) -> Result<&[u8]> {
+    usize::try_from(count).ok().and_then(|count| bytes.get(count..)).ok_or_else(short)
 }
 
 /// Takes a number of seven bits a byte, the lowest first.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use model_files::text_tokenizer::TextTokenizer;
 use proptest::prelude::*;
 use question_data::data_check::{CheckOptions, DataReport, PhrasePlace, Script, check_data};
-use question_data::dataset::QuestionFile;
+use question_data::dataset::{Duplicates, QuestionFile};
 use question_data::ground_truth::{ExactMatch, Normalisation, RewardKind, RewardKinds};
 use serde_json::json;
 
@@ -178,6 +178,22 @@ fn lengths_are_tokens_where_a_tokenizer_is_given() {
     assert_eq!((lengths.unit, lengths.min, lengths.over_limit), ("tokens", 16, 4));
     let lengths = check(&defects(), None).lengths.unwrap();
     assert_eq!((lengths.unit, lengths.min), ("characters", 14));
+}
+
+/// Contradictions were dropped by the run, which then had no question, and accepted by the check.
+#[test]
+fn a_file_is_refused_where_a_run_would_drop_all_of_it() {
+    let row =
+        |problem: &str, answer: &str| json!({"problem": problem, "answer": answer}).to_string();
+    let rows = [row("What is the sum?", "7"), row("What is  the sum?", "8")];
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = write(folder.path(), "set.jsonl", &rows);
+    let report = check_data(&file, CheckOptions::default()).unwrap();
+    assert_eq!(report.refusal(&file), None);
+    file.duplicates = Duplicates::Drop;
+    let refusal = report.refusal(&file).expect("no question is left");
+    let expected = crate::read_questions(&file).expect_err("no question is left").to_string();
+    assert!(expected.starts_with(&refusal) && refusal.contains("no questions"), "{refusal}");
 }
 
 #[test]

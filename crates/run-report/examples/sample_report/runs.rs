@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use run_report::report::{Report, ReportRun, SampleRecord, Verification, VerificationRow};
+use run_report::report::{Report, ReportRun, Verification, VerificationRow};
+use run_report::run_view::ViewedSample;
 use training_run::metrics::StepMetrics;
 use training_run::token_record::TokenRecord;
 
@@ -70,13 +71,14 @@ fn run(name: &str, about: &str, seed: u64, decay: f64, floor: f64, selected: f64
         steps.push(StepMetrics::from_values(u64::from(step), values));
         entropy = (entropy + change).max(0.02);
     }
-    let sample = |step, reward, response: &str| SampleRecord {
+    let sample = |step, reward, response: &str| ViewedSample {
         step,
         problem: "What is 47 + 38 - 12?".to_owned(),
         response: response.to_owned(),
         answer: "73".to_owned(),
         reward,
         tokens: Some(tokens(response)),
+        ..ViewedSample::default()
     };
     ReportRun {
         name: name.to_owned(),

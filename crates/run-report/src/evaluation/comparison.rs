@@ -101,12 +101,12 @@ pub fn sign_test(higher: usize, lower: usize) -> f64 {
 /// See [`columns`].
 pub fn compare(
     set: &str,
-    [first, second]: [SetResponses<'_>; 2],
+    sides: [SetResponses<'_>; 2],
     measure: Option<&str>,
     bootstrap: &Bootstrap,
     stream: u64,
 ) -> Result<(SetComparison, Resampled), ComparisonError> {
-    check_problems(set, first, second)?;
+    check_problems(set, sides)?;
     let column = |evaluation: SetResponses<'_>, side| -> Result<Column, ComparisonError> {
         let measure = measure.map_or_else(|| average_name(evaluation.samples), str::to_owned);
         let columns = columns(evaluation.responses, evaluation.samples);
@@ -116,6 +116,7 @@ pub fn compare(
             ComparisonError::Measure { set, measure, side, known }
         })
     };
+    let [first, second] = sides;
     let (left, right) = (column(first, "first")?, column(second, "second")?);
     let differences: Vec<f64> = right.values.iter().zip(&left.values).map(|(b, a)| b - a).collect();
     // Equal fractions of responses may round differently.
@@ -138,25 +139,19 @@ pub fn compare(
     Ok((comparison, resampled))
 }
 
-fn check_problems(
-    set: &str,
-    first: SetResponses<'_>,
-    second: SetResponses<'_>,
-) -> Result<(), ComparisonError> {
-    fn problem(side: SetResponses<'_>, index: usize) -> Option<(&str, &str)> {
-        let response = side.responses.get(index * side.samples)?;
-        Some((response.id.as_str(), response.ground_truth.as_str()))
-    }
-    let name = |found: Option<(&str, &str)>| {
-        found.map_or_else(|| "none".to_owned(), |(id, answer)| format!("`{id}` (answer {answer})"))
+fn check_problems(set: &str, sides: [SetResponses<'_>; 2]) -> Result<(), ComparisonError> {
+    let problems = |SetResponses { responses, samples }| -> Vec<(&str, &str)> {
+        let first = responses.chunks(samples).map(|group| &group[0]);
+        first.map(|one| (one.id.as_str(), one.ground_truth.as_str())).collect()
     };
-    let count = |side: SetResponses<'_>| side.responses.len() / side.samples;
-    let most = count(first).max(count(second));
-    match (0..most).find(|&index| problem(first, index) != problem(second, index)) {
-        Some(index) => {
-            let [first, second] = [first, second].map(|side| name(problem(side, index)));
-            Err(ComparisonError::Problems { set: set.to_owned(), problem: index, first, second })
-        }
-        None => Ok(()),
-    }
+    let [first, second] = sides.map(problems);
+    let most = first.len().max(second.len());
+    let differs = |&index: &usize| first.get(index) != second.get(index);
+    let Some(problem) = (0..most).find(differs) else { return Ok(()) };
+    let name = |problem: Option<&(&str, &str)>| {
+        problem
+            .map_or_else(|| "none".to_owned(), |(id, answer)| format!("`{id}` (answer {answer})"))
+    };
+    let [first, second] = [first, second].map(|problems| name(problems.get(problem)));
+    Err(ComparisonError::Problems { set: set.to_owned(), problem, first, second })
 }

@@ -40,12 +40,11 @@ pub fn self_bleu(texts: &[&str]) -> Option<f64> {
         return None;
     }
     let words: Vec<Vec<&str>> = texts.iter().map(|text| words(text)).collect();
-    let orders: Vec<Matches<'_>> =
-        (1..=BLEU_ORDER).map(|order| Matches::of(&words, order)).collect();
+    let orders: Vec<_> = (1..=BLEU_ORDER).map(|order| matches(&words, order)).collect();
     let bleu = |index: usize| {
         let mut log_precision = 0.0;
         for (order, matches) in (1..).zip(&orders) {
-            let (matched, all) = matches.of_response(index);
+            let (matched, all) = matches[index];
             let precision = match (matched, order) {
                 (0, 1) => return 0.0,
                 (0, _) => SMOOTHING / all as f64,
@@ -58,51 +57,31 @@ pub fn self_bleu(texts: &[&str]) -> Option<f64> {
     Some((0..words.len()).map(bleu).sum::<f64>() / words.len() as f64)
 }
 
-/// Counts of each n-gram in each response, and its largest counts.
-struct Matches<'a> {
-    counts: Vec<HashMap<&'a [&'a str], usize>>,
-    most: HashMap<&'a [&'a str], Most>,
-}
-
-/// The largest count of an n-gram, the response that has it, and the largest count in the others.
-#[derive(Clone, Copy, Default)]
-struct Most {
-    first: usize,
-    owner: usize,
-    second: usize,
-}
-
-impl<'a> Matches<'a> {
-    fn of(words: &'a [Vec<&'a str>], order: usize) -> Self {
-        let mut counts: Vec<HashMap<&[&str], usize>> = Vec::with_capacity(words.len());
-        let mut most: HashMap<&[&str], Most> = HashMap::new();
-        for (owner, words) in words.iter().enumerate() {
-            let mut counted: HashMap<&[&str], usize> = HashMap::new();
-            for ngram in words.windows(order) {
-                *counted.entry(ngram).or_default() += 1;
+/// Matching n-grams of each response, and the number of all its n-grams, at least 1. An n-gram matches at most as often as another
+/// response has it.
+fn matches(words: &[Vec<&str>], order: usize) -> Vec<(usize, usize)> {
+    // Responses that have an n-gram, with its count in each.
+    let mut holders: HashMap<&[&str], Vec<(usize, usize)>> = HashMap::new();
+    for (owner, words) in words.iter().enumerate() {
+        for ngram in words.windows(order) {
+            let holders = holders.entry(ngram).or_default();
+            match holders.last_mut() {
+                Some((last, count)) if *last == owner => *count += 1,
+                _ => holders.push((owner, 1)),
             }
-            for (&ngram, &count) in &counted {
-                let most = most.entry(ngram).or_default();
-                if count > most.first {
-                    *most = Most { first: count, owner, second: most.first };
-                } else {
-                    most.second = most.second.max(count);
-                }
-            }
-            counts.push(counted);
         }
-        Self { counts, most }
     }
-
-    /// N-grams of this response that others have, and all of them, at least 1.
-    fn of_response(&self, index: usize) -> (usize, usize) {
-        let counted = &self.counts[index];
-        let matched = counted.iter().map(|(ngram, &count)| {
-            let most = self.most[ngram];
-            count.min(if most.owner == index { most.second } else { most.first })
-        });
-        (matched.sum(), counted.values().sum::<usize>().max(1))
+    let mut matches: Vec<(usize, usize)> =
+        words.iter().map(|words| (0, words.windows(order).len().max(1))).collect();
+    for holders in holders.values() {
+        let mut counts: Vec<usize> = holders.iter().map(|&(_, count)| count).collect();
+        counts.sort_unstable();
+        let (most, second) = (counts.pop(), counts.pop().unwrap_or(0));
+        for &(owner, count) in holders {
+            matches[owner].0 += if Some(count) == most { second } else { count };
+        }
     }
+    matches
 }
 
 fn brevity(words: &[Vec<&str>], index: usize) -> f64 {

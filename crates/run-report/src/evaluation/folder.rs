@@ -8,7 +8,7 @@
 //! ```
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use messages::plain_words;
@@ -17,7 +17,8 @@ use serde_json::Value;
 use thiserror::Error;
 use training_run::saved_rollouts::first_difference;
 use whole_file::{FileError, FolderLock, write_atomically};
-use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES, open_regular, read_text_at_most};
+use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES};
+use whole_file::{if_there, open_regular, read_text_at_most};
 
 use super::bootstrap::Estimate;
 use super::measures::SetResult;
@@ -248,15 +249,9 @@ impl ResultsFolder {
 
 /// Reads the responses of a file and the offset at which each ends. A torn last line is left out; a missing file is empty.
 fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FolderError> {
-    let file = match open_regular(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        Err(error) => return Err(FileError::of(path, "read")(error).into()),
-    };
-    let (mut reader, mut responses, mut ends) = (BufReader::new(file), Vec::new(), Vec::new());
-    let (mut line, mut end) = (Vec::new(), 0);
+    let (mut responses, mut ends, mut line, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0);
+    let Some(file) = if_there(path, open_regular(path))? else { return Ok((responses, ends)) };
+    let mut reader = BufReader::new(file);
     loop {
         line.clear();
         let mut rest = reader.by_ref().take(LONGEST_RECORD_BYTES as u64);

@@ -1,14 +1,12 @@
 //! Every measure of an evaluation: its definition, and one value per problem.
 
-use std::collections::BTreeMap;
-
 use rl_losses::share_of_sets;
 use serde::{Deserialize, Serialize};
 use training_run::metrics::Metric;
 
 use super::bootstrap::{Bootstrap, Estimate, Resampled};
 use super::diversity::{distinct_ngrams, self_bleu};
-use super::majority::majority_at_k;
+use super::majority::Votes;
 use super::response::Response;
 
 const fn row(name: &'static str, unit: &'static str, definition: &'static str) -> Metric {
@@ -126,48 +124,6 @@ pub fn pass_at_k(right: usize, samples: usize, k: usize) -> f64 {
     1.0 - share_of_sets(samples - right, samples, k)
 }
 
-/// Votes of the responses to one problem.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Votes {
-    /// Votes for the right answer.
-    pub right: usize,
-    /// Votes for each wrong answer.
-    pub wrong: Vec<usize>,
-    /// Responses without a vote.
-    pub without: usize,
-}
-
-impl Votes {
-    /// Counts votes from `(is right, normal form of the answer)` of each response.
-    pub fn count<'a>(responses: impl IntoIterator<Item = (bool, Option<&'a str>)>) -> Self {
-        let mut votes = Self { right: 0, wrong: Vec::new(), without: 0 };
-        let mut wrong: BTreeMap<&str, usize> = BTreeMap::new();
-        for (is_right, answer) in responses {
-            match answer {
-                _ if is_right => votes.right += 1,
-                Some(answer) => *wrong.entry(answer).or_default() += 1,
-                None => votes.without += 1,
-            }
-        }
-        votes.wrong = wrong.into_values().collect();
-        votes
-    }
-
-    /// Number of different answers.
-    pub fn distinct(&self) -> usize {
-        self.wrong.len() + usize::from(self.right > 0)
-    }
-
-    /// Computes maj@k, see [`majority_at_k`].
-    ///
-    /// # Panics
-    ///
-    /// See [`majority_at_k`].
-    pub fn majority_at_k(&self, k: usize) -> f64 {
-        majority_at_k(self.right, &self.wrong, self.without, k)
-    }
-}
-
 /// Computes all measures of a set whose responses are ordered by problem, `samples` to each.
 ///
 /// # Panics
@@ -231,11 +187,12 @@ pub fn summarise(
     let columns = columns(responses, samples);
     let values: Vec<&[f64]> = columns.iter().map(|column| column.values.as_slice()).collect();
     let mut resampled = bootstrap.resample(&values, stream);
-    let estimates = resampled.iter().map(|resampled| bootstrap.estimate(resampled));
-    let measures = columns.iter().zip(estimates);
-    let measures =
-        measures.map(|(column, estimate)| NamedEstimate { name: column.name.clone(), estimate });
-    let (problems, measures) = (responses.len() / samples, measures.collect());
+    let measure = |(Column { name, .. }, resampled)| NamedEstimate {
+        name,
+        estimate: bootstrap.estimate(resampled),
+    };
+    let measures = columns.into_iter().zip(&resampled).map(measure).collect();
+    let problems = responses.len() / samples;
     let result = SetResult { name: name.to_owned(), problems, samples, measures };
     (result, resampled.swap_remove(0))
 }

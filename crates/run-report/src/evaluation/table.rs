@@ -1,5 +1,6 @@
 //! Tables of results in Markdown.
 
+use std::borrow::Borrow;
 use std::iter::once;
 
 use super::bootstrap::Estimate;
@@ -27,13 +28,18 @@ pub fn main_table(rows: &[(&str, &Results)]) -> String {
         });
         once(name.to_owned()).chain(cells).chain([cell(results.plain_mean)]).collect()
     };
-    markdown(columns.collect(), rows.iter().map(row))
+    markdown(&columns.collect::<Vec<_>>(), rows.iter().map(row))
 }
 
-fn markdown(columns: Vec<String>, rows: impl Iterator<Item = Vec<String>>) -> String {
+/// Prints a table: the names of its columns, and its rows.
+pub(crate) fn markdown<C: Borrow<str>>(
+    columns: &[C],
+    rows: impl Iterator<Item = Vec<String>>,
+) -> String {
     let rule = format!("|{}\n", "---|".repeat(columns.len()));
-    let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-    [line(columns), rule].into_iter().chain(rows.map(line)).collect()
+    let line = |cells: String| format!("| {cells} |\n");
+    let rows = rows.map(|cells| line(cells.join(" | ")));
+    [line(columns.join(" | ")), rule].into_iter().chain(rows).collect()
 }
 
 /// Prints every measure of every set: one row per measure, one column per set.
@@ -51,7 +57,8 @@ pub fn all_measures(results: &Results) -> String {
         once(name.to_owned()).chain(cells).collect()
     };
     let sets = results.sets.iter().map(|set| set.name.clone());
-    markdown(once("measure".to_owned()).chain(sets).collect(), names.into_iter().map(row))
+    let columns: Vec<String> = once("measure".to_owned()).chain(sets).collect();
+    markdown(&columns, names.into_iter().map(row))
 }
 
 /// Prints the page of one evaluation: both tables, and a legend.

@@ -31,7 +31,6 @@ pub struct Inspector {
     /// Index among the steps.
     pub(super) step: usize,
     pub(super) samples: Vec<ViewedSample>,
-    loaded: Option<u64>,
     /// Index among `samples`.
     pub(super) sample: usize,
     pub(super) token: usize,
@@ -56,7 +55,6 @@ impl Inspector {
             level: Level::Steps,
             step,
             samples: Vec::new(),
-            loaded: None,
             sample: 0,
             token: 0,
             measure: 0,
@@ -204,7 +202,7 @@ impl Inspector {
         match self.level {
             Level::Steps => {
                 // A running run may have written more of it.
-                self.loaded = None;
+                self.samples.clear();
                 self.load(self.step_number());
                 self.sample = self.first_worth_opening();
                 if self.samples.is_empty() {
@@ -248,14 +246,13 @@ impl Inspector {
     }
 
     fn load(&mut self, step: u64) {
-        if self.loaded == Some(step) && !self.samples.is_empty() {
+        if self.samples.first().is_some_and(|sample| sample.step == step) {
             return;
         }
         self.samples = self.view.samples(step).unwrap_or_else(|error| {
             self.message = error.to_string();
             Vec::new()
         });
-        self.loaded = Some(step);
         self.sample = 0;
     }
 

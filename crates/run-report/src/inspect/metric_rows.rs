@@ -1,8 +1,9 @@
 //! Metrics of a run in lines of text: a row for each step, and curves.
 
+use figures::chart::ends;
 use training_run::metrics::StepMetrics;
 
-use crate::run_law::is_mean_accuracy;
+use crate::run_law::held_out;
 use crate::run_view::RunView;
 
 /// Columns of the table: heading, metric, decimals; the first two matter most.
@@ -42,17 +43,15 @@ const ENDS: usize = 24;
 pub(super) fn curve_rows(view: &RunView, width: usize) -> Vec<String> {
     let room = width.saturating_sub(NAME + ENDS).max(8);
     let names = view.metrics().iter().flat_map(|step| step.iter().map(|(name, _)| name));
-    let accuracy = names.filter(|name| is_mean_accuracy(name)).min();
+    let accuracy = names.filter(|name| held_out(name).is_some()).min();
     let held_out = accuracy.map(|metric| ("held out", metric, 3));
     let (first, others) = COLUMNS.split_at(2);
     let columns = first.iter().copied().chain(held_out).chain(others.iter().copied());
     let row = |(name, metric, digits): (&str, &str, usize)| {
         let values: Vec<f64> = view.metrics().iter().filter_map(|step| step.get(metric)).collect();
-        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (low, high) = ends(values.iter().copied()).filter(|_| values.len() > 1)?;
         let curve = sparkline(&values, room, low, high);
-        (values.len() > 1)
-            .then(|| format!("{name:>NAME$} {curve:<room$} {low:.digits$} to {high:.digits$}"))
+        Some(format!("{name:>NAME$} {curve:<room$} {low:.digits$} to {high:.digits$}"))
     };
     columns.filter_map(row).collect()
 }

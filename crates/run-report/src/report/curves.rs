@@ -1,5 +1,6 @@
 //! Metrics over the steps of training.
 
+use figures::chart::ends;
 use figures::html::absent;
 use figures::moving_average::{smoothed, window};
 use figures::number_format::significant;
@@ -160,20 +161,15 @@ pub(super) fn over_steps(report: &Report, metric: &Metric<'_>) -> Option<Figure>
     if smooth.iter().any(|one| !one.spread.is_empty()) {
         caption += SEEDS_NOTE;
     }
-    let description = description(&smooth);
-    let steps = faint.iter().chain(&smooth).flat_map(|one| one.points.iter().map(|point| point.0));
-    let x = Axis::steps(steps, 0.0);
     faint.extend(smooth);
-    let texts = [metric.stem, metric.title, &description];
-    Some(Figure { chart: Chart::new(texts, x, y, faint), caption })
+    Some(steps_figure([metric.stem, metric.title], 0.0, y, faint, caption))
 }
 
 /// Heights of the lines, and of their bands where these reach no further than half the range of the lines beyond them: two seeds
 /// have very wide intervals. Bands of what is nowhere negative end at zero.
 fn heights(lines: &[Series]) -> Vec<f64> {
-    let points = || lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
-    let low = points().fold(f64::INFINITY, f64::min);
-    let high = points().fold(f64::NEG_INFINITY, f64::max);
+    let points = lines.iter().flat_map(|line| line.points.iter().map(|point| point.1));
+    let Some((low, high)) = ends(points) else { return vec![] };
     let room = 0.5 * (high - low);
     let floor = if low >= 0.0 { (low - room).max(0.0) } else { low - room };
     let ends = lines.iter().flat_map(Series::heights).filter(|end| end.is_finite());
@@ -197,15 +193,11 @@ fn accuracy(report: &Report, metric: &Metric<'_>) -> Option<Figure> {
         }
         series.push(Series::new(&name, colour, Mark::Marked, points).with_spread(spread));
     }
-    let steps = || series.iter().flat_map(|one| one.points.iter().map(|point| point.0));
-    steps().next()?;
-    let x = Axis::steps(steps(), 0.02);
-    let description = description(&series);
+    series.iter().find(|one| !one.points.is_empty())?;
     let y = Axis::around(metric.label, heights(&series), true, 0.04);
     let y = Axis { high: y.high.min(1.0), ..y };
     let caption = format!("{}{of_questions}{of_seeds}", metric.reading);
-    let texts = [metric.stem, metric.title, &description];
-    Some(Figure { chart: Chart::new(texts, x, y, series), caption })
+    Some(steps_figure([metric.stem, metric.title], 0.02, y, series, caption))
 }
 
 /// `(step, low, high)` of an accuracy, where a run logged its interval.
@@ -231,12 +223,21 @@ fn curves<'a>(report: &'a Report, metric: &Metric<'_>) -> Vec<Curve<'a>> {
     methods(&report.runs).into_iter().enumerate().filter_map(curve).collect()
 }
 
-/// Describes the curves in words, by their first and last values.
-pub(crate) fn description(lines: &[Series]) -> String {
+/// Draws curves over the steps, and describes the named ones in words, by their first and last values.
+pub(crate) fn steps_figure(
+    [stem, title]: [&str; 2],
+    air: f64,
+    y: Axis,
+    series: Vec<Series>,
+    caption: String,
+) -> Figure {
     let sentence = |line: &Series| {
         let [first, last] = [line.points.first()?.1, line.points.last()?.1];
         let [first, last] = [first, last].map(|value| significant(value, 3));
         Some(format!("{} goes from {first} to {last}.", line.name))
     };
-    lines.iter().filter_map(sentence).collect::<Vec<_>>().join(" ")
+    let named = series.iter().filter(|one| one.mark.is_named());
+    let description = named.filter_map(sentence).collect::<Vec<_>>().join(" ");
+    let x = Axis::steps(series.iter().flat_map(|one| one.points.iter().map(|p| p.0)), air);
+    Figure { chart: Chart::new([stem, title, &description], x, y, series), caption }
 }

@@ -10,6 +10,7 @@ use super::curves::not_recorded;
 use super::entropy_change::thinned;
 use super::methods::{MethodRun, method_runs, name_cell};
 use super::metric::{ENTROPY, REWARD, pairs};
+use super::reward_entropy::share;
 use crate::run_law::{CONFIDENCE, LawExtrapolation, LawSource, RunLaw};
 
 const CURVE_POINTS: usize = 41;
@@ -146,7 +147,6 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
             LawSource::Rewards => "steps",
         };
         let number = |value: f64| significant(value, 3);
-        let share = |value: Option<f64>| fixed(value.unwrap_or(f64::NAN), 3);
         let [ceiling, interval, left] = ceiling(extrapolation);
         table.html_row(vec![
             name_cell(*colour, &run.name),

@@ -65,16 +65,13 @@ fn settings(run: &ReportRun) -> Option<toml::Table> {
 /// The name that the runs begin with, without what is of the seed.
 fn common_name(runs: &[&ReportRun]) -> String {
     let Some((first, others)) = runs.split_first() else { return String::new() };
-    let shared = |length: &usize| {
-        let start = first.name.get(..*length);
-        start.is_some_and(|start| others.iter().all(|run| run.name.starts_with(start)))
-    };
-    let length = (0..=first.name.len()).rev().find(shared).unwrap_or(0);
     if others.is_empty() {
         return first.name.clone();
     }
+    let mut starts = (0..=first.name.len()).rev().filter_map(|length| first.name.get(..length));
+    let is_shared = |start: &&str| others.iter().all(|run| run.name.starts_with(start));
     let is_separator = |letter: char| letter.is_ascii_digit() || "-_. =".contains(letter);
-    let name = first.name[..length].trim_end_matches(is_separator);
+    let name = starts.find(is_shared).unwrap_or_default().trim_end_matches(is_separator);
     let name = ["seed", "-s", "_s"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
     let name = name.trim_end_matches(['-', '_', '.', ' ']);
     if name.is_empty() { first.name.clone() } else { name.to_owned() }

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use training_run::metrics::StepMetrics;
 
 use super::ReportRun;
+use crate::run_law::held_out;
 
 pub(crate) const ENTROPY: &str = "actor/entropy";
 pub(super) const REWARD: &str = "critic/rewards/mean";
@@ -36,17 +37,16 @@ pub(super) fn pairs(run: &ReportRun, x: &str, y: &str) -> Vec<(f64, f64)> {
 pub(super) fn accuracies(runs: &[ReportRun]) -> Vec<String> {
     let steps = runs.iter().flat_map(|run| &run.steps);
     let names = steps.flat_map(|step| step.iter().map(|(name, _)| name));
-    let wanted = names.filter(|name| name.starts_with("val-core/") && name.contains("/acc/mean@"));
-    wanted.map(str::to_owned).collect::<BTreeSet<_>>().into_iter().collect()
+    let wanted: BTreeSet<&str> = names.filter(|name| held_out(name).is_some()).collect();
+    wanted.into_iter().map(str::to_owned).collect()
 }
 
 /// `SOURCE (mean of N)` for `val-core/SOURCE/acc/mean@N`.
 pub(super) fn accuracy_source(name: &str) -> String {
-    let inner = name.strip_prefix("val-core/").unwrap_or(name);
-    match inner.split_once("/acc/mean@") {
+    match held_out(name) {
         Some((source, "1")) => source.to_owned(),
         Some((source, samples)) => format!("{source} (mean of {samples} answers)"),
-        None => inner.to_owned(),
+        None => name.to_owned(),
     }
 }
 

@@ -32,11 +32,11 @@ use figures::{Figure, Section};
 use thiserror::Error;
 use whole_file::{FileError, write_atomically};
 
-pub(crate) use curves::description;
+pub(crate) use curves::steps_figure;
 pub use figures::print_size::PrintSize;
 pub(crate) use methods::mean_curve;
 pub(crate) use metric::{COVARIANCE, ENTROPY, MEASURED_CHANGE, PREDICTED_CHANGE};
-pub use record::{Report, ReportRun, SampleRecord, Verification, VerificationRow};
+pub use record::{Report, ReportRun, Verification, VerificationRow};
 
 /// A report that could not be written.
 #[derive(Debug, Error)]

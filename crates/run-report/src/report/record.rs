@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use training_run::metrics::StepMetrics;
-use training_run::token_record::TokenRecord;
+
+use crate::run_view::ViewedSample;
 
 /// Contents of the page.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -29,26 +30,9 @@ pub struct ReportRun {
     /// Metrics by rising step.
     pub steps: Vec<StepMetrics>,
     /// Responses that are shown.
-    pub samples: Vec<SampleRecord>,
+    pub samples: Vec<ViewedSample>,
     /// The resolved configuration.
     pub config_toml: String,
-}
-
-/// One response of the policy.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct SampleRecord {
-    /// Step at which it was sampled.
-    pub step: u64,
-    /// The question.
-    pub problem: String,
-    /// Response of the policy.
-    pub response: String,
-    /// Known answer.
-    pub answer: String,
-    /// Reward of the response.
-    pub reward: f64,
-    /// Tokens of the response, if they were recorded.
-    pub tokens: Option<TokenRecord>,
 }
 
 /// Outcome of `softmax-sim verify --json`.

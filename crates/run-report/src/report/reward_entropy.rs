@@ -86,7 +86,7 @@ fn curve(colour: usize, name: &str, entropy: &[f64], law: &PerformanceLaw) -> Se
     Series::new(name, colour, Mark::Fit, points.collect())
 }
 
-fn share(value: Option<f64>) -> String {
+pub(super) fn share(value: Option<f64>) -> String {
     fixed(value.unwrap_or(f64::NAN), 3)
 }
 

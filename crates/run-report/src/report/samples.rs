@@ -6,7 +6,8 @@ use figures::number_format::significant;
 use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 
 use super::methods::{MethodRun, method_runs, name_cell};
-use super::{Report, ReportRun, SampleRecord};
+use super::{Report, ReportRun};
+use crate::run_view::ViewedSample;
 
 /// Most characters and tokens of a response; a longer one ends in a note of what is cut.
 const CHARACTERS: usize = 1500;
@@ -43,11 +44,11 @@ pub(super) fn blocks(report: &Report) -> Vec<Block> {
     vec![Block::Html(html)]
 }
 
-fn chosen(run: &ReportRun) -> Vec<&SampleRecord> {
+fn chosen(run: &ReportRun) -> Vec<&ViewedSample> {
     let steps = || run.samples.iter().map(|sample| sample.step);
     let mut steps = vec![steps().min(), steps().max()];
     steps.dedup();
-    let mut chosen: Vec<&SampleRecord> = vec![];
+    let mut chosen: Vec<&ViewedSample> = vec![];
     for step in steps.into_iter().flatten() {
         let mut at_step: Vec<_> = run.samples.iter().filter(|sample| sample.step == step).collect();
         at_step.sort_by(|a, b| b.reward.total_cmp(&a.reward));
@@ -59,7 +60,7 @@ fn chosen(run: &ReportRun) -> Vec<&SampleRecord> {
     chosen
 }
 
-fn article(sample: &SampleRecord, run: &ReportRun) -> String {
+fn article(sample: &ViewedSample, run: &ReportRun) -> String {
     let body = match &sample.tokens {
         Some(record) => {
             let of_step = run.samples.iter().filter(|other| other.step == sample.step);

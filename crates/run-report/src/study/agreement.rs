@@ -9,6 +9,7 @@ use thiserror::Error;
 
 use super::finding::{Finding, Verdict};
 use super::measure::Measure;
+use crate::evaluation::table::markdown;
 use crate::run_law::CONFIDENCE;
 
 /// A study as `reproduce.json` has it.
@@ -126,7 +127,8 @@ impl Agreement {
 
 /// Names with their values here and there.
 fn table<T: Display>(heading: &str, rows: &[(String, T, T)]) -> String {
-    let row = |(name, here, there): &(String, T, T)| format!("| {name} | {here} | {there} |\n");
-    let head = format!("\n| {heading} | these seeds | other seeds |\n|---|---|---|\n");
-    std::iter::once(head).chain(rows.iter().map(row)).collect()
+    let row = |(name, here, there): &(String, T, T)| {
+        vec![name.clone(), here.to_string(), there.to_string()]
+    };
+    format!("\n{}", markdown(&[heading, "these seeds", "other seeds"], rows.iter().map(row)))
 }

@@ -106,15 +106,13 @@ fn finding(study: &Study, subject: Subject) -> Finding {
 type Outcome = (&'static str, fn(&SeedRun) -> f64);
 
 /// Numbers by which the methods are compared at the end.
-fn outcomes() -> [Outcome; 3] {
-    [
-        ("held-out avg@n", |run| run.end.accuracy(|_| true)),
-        ("held-out pass@8", |run| run.end.pass_at(PASS)),
-        ("accuracy on questions that the start rarely solved", |run| {
-            run.end.accuracy(|place| run.start.is_rare(place, RARE))
-        }),
-    ]
-}
+const OUTCOMES: [Outcome; 3] = [
+    ("held-out avg@n", |run| run.end.accuracy(|_| true)),
+    ("held-out pass@8", |run| run.end.pass_at(PASS)),
+    ("accuracy on questions that the start rarely solved", |run| {
+        run.end.accuracy(|place| run.start.is_rare(place, RARE))
+    }),
+];
 
 /// The outcomes of a method, and in how many seeds it left the habit, whose ceiling is about 0.45.
 fn plain(model: &str, runs: &[SeedRun], method: &str) -> Vec<Measure> {
@@ -124,7 +122,7 @@ fn plain(model: &str, runs: &[SeedRun], method: &str) -> Vec<Measure> {
         let what = format!("{model}, {method}: {name}");
         Measure::new(&what, runs.iter().map(number), Target::None)
     };
-    outcomes().into_iter().chain([more]).map(measure).collect()
+    OUTCOMES.into_iter().chain([more]).map(measure).collect()
 }
 
 fn against(model: &str, grpo: &[SeedRun], runs: &[SeedRun], method: &str) -> Vec<Measure> {
@@ -133,7 +131,7 @@ fn against(model: &str, grpo: &[SeedRun], runs: &[SeedRun], method: &str) -> Vec
     let what = format!("{model}, {method}: entropy over the last third, times GRPO's");
     let mut measures = vec![Measure::ratios(&what, ratios, Target::AtLeast(10.0))];
     measures.extend(plain(model, runs, method));
-    for (name, number) in outcomes() {
+    for (name, number) in OUTCOMES {
         let what = format!("{model}, {method} less GRPO: {name}");
         measures.push(Measure::new(&what, paired(grpo, runs, number), Target::AtLeast(0.0)));
     }

@@ -1,11 +1,11 @@
 //! Charts over the updates, and differences of equal seeds.
 
 use figures::Figure;
-use figures::chart::{Axis, Chart, Mark, Series};
+use figures::chart::{Axis, Mark, Series};
 use figures::moving_average::smoothed;
 
 use super::cell::{SeedRun, Study};
-use crate::report::{description, mean_curve};
+use crate::report::{mean_curve, steps_figure};
 
 pub(super) type OverSteps = fn(&SeedRun) -> Vec<(f64, f64)>;
 
@@ -32,13 +32,9 @@ pub(super) fn chart(
     let drawn = methods.iter().enumerate();
     let drawn = drawn.filter(|(_, method)| !study.runs(model, method).is_empty());
     let series: Vec<Series> = drawn.map(line).collect();
-    let description = description(&series);
-    let x = Axis::steps(series.iter().flat_map(|one| one.points.iter().map(|point| point.0)), 0.0);
     let y = Axis::around(label, series.iter().flat_map(Series::heights), true, 0.04);
-    Figure {
-        chart: Chart::new([stem, title, &description], x, y, series),
-        caption: "Mean over the seeds in its 0.95 interval, each a moving average.".to_owned(),
-    }
+    let caption = "Mean over the seeds in its 0.95 interval, each a moving average.".to_owned();
+    steps_figure([stem, title], 0.0, y, series, caption)
 }
 
 /// Differences `other - first` of a number, of equal seeds.

@@ -11,6 +11,7 @@ use figures::{Block, Figure, Page, Section};
 use super::agreement::Agreement;
 use super::finding::{Finding, Verdict};
 use super::measure::Measure;
+use crate::evaluation::table::markdown;
 use whole_file::{FileError, write_atomically};
 
 /// Setting of a study, for the pages.
@@ -25,6 +26,10 @@ pub struct Setting {
     /// Comparison with a study of other seeds.
     pub agreement: Option<Agreement>,
 }
+
+/// The page of the book: its prose stands there alone, the findings between the marks.
+const BOOK_PAGE: &str = include_str!("../../../../docs/language-model.md");
+const MARKS: [&str; 2] = ["<!-- findings -->\n", "<!-- end of findings -->\n"];
 
 const TITLE: &str = "The paper's findings in a language model";
 const PAPER: &str =
@@ -86,7 +91,7 @@ pub fn headline(findings: &[Finding], setting: &Setting) -> String {
 }
 
 /// The findings as sections of Markdown; figures stand at `images/STEM.svg`.
-fn markdown(findings: &[Finding], setting: &Setting) -> String {
+fn sections(findings: &[Finding], setting: &Setting) -> String {
     let (first, command) = (headline(findings, setting), &setting.command);
     let mut text = format!("{first} {} `{command} --docs docs`\n", setting.summary);
     for finding in findings {
@@ -101,13 +106,12 @@ fn markdown(findings: &[Finding], setting: &Setting) -> String {
             let (title, stem) = (escape(&figure.chart.title), &figure.chart.stem);
             let _ = write!(text, "\n![{title}](images/language-model/{stem}.svg)\n");
         }
-        text +=
-            "\n| measured | mean [0.95 interval] | target | met, by seeds |\n|---|---|---|---|\n";
-        for measure in &finding.measures {
-            let (quantity, mean, target) =
-                (&measure.quantity, measure.text(), measure.target.text());
-            let _ = writeln!(text, "| {quantity} | {mean} | {target} | {} |", measure.met_text());
-        }
+        let columns = ["measured", "mean [0.95 interval]", "target", "met, by seeds"];
+        let rows = finding
+            .measures
+            .iter()
+            .map(|one| vec![one.quantity.clone(), one.text(), one.target.text(), one.met_text()]);
+        let _ = write!(text, "\n{}", markdown(&columns, rows));
         for note in &finding.notes {
             let _ = write!(text, "\n{note}\n");
         }
@@ -137,11 +141,17 @@ pub fn write(findings: &[Finding], setting: &Setting, folder: &Path) -> Result<P
 ///
 /// [`FileError`], naming the first file that could not be written.
 pub fn write_book(findings: &[Finding], setting: &Setting, docs: &Path) -> Result<(), FileError> {
-    let text = format!("{INTRODUCTION}{}{FOOTER}", markdown(findings, setting));
-    write_atomically(&docs.join("language-model.md"), text.as_bytes())?;
+    write_atomically(&docs.join("language-model.md"), book_page(findings, setting).as_bytes())?;
     write_json(findings, &docs.join("language-model.json"))?;
     let first = findings.iter().filter_map(|finding| finding.figures.first());
     write_figures(first, &docs.join("images/language-model"))
+}
+
+fn book_page(findings: &[Finding], setting: &Setting) -> String {
+    let [start, end] = MARKS;
+    let (introduction, rest) = BOOK_PAGE.split_once(start).expect("the page has the mark");
+    let (_, footer) = rest.split_once(end).expect("the page has the second mark");
+    [introduction, start, &sections(findings, setting), end, footer].concat()
 }
 
 fn write_json(findings: &[Finding], path: &Path) -> Result<(), FileError> {
@@ -161,55 +171,3 @@ fn write_figures<'a>(
     }
     Ok(())
 }
-
-const INTRODUCTION: &str = "\
-# Findings in a language model
-
-`llm-trainer reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on transformers, in the loop that trains 7B.
-
-```sh
-llm-trainer reproduce                                              # all findings; writes runs/language-model/report.html
-llm-trainer reproduce --quick                                      # the smallest model, half the steps, two seeds, no verdicts
-llm-trainer reproduce --first-seed 51 --output runs/other-seeds    # the same with other seeds
-llm-trainer reproduce --compare runs/other-seeds/reproduce.json --docs docs   # this page, its figures and language-model.json
-```
-
-A question asks which operation makes `20?3=17`: 1 for +, 2 for -, 3 for *. Half of the questions are sums. The model is warmed up on a
-teacher that guesses: 1 in 0.6, 2 in 0.3, 3 in 0.1 of the answers, whatever the question. To answer 1 always is right in half of the questions and
-costs all entropy. To look at the numbers takes answers that are rarely tried. The task was chosen for this
-([what else was tried](#what-else-was-tried)): it says that the mechanism works in a language model, not how often tasks are like this.
-
-Targets were fixed before the run, and the settings chosen on seeds 1 to 25 ([how](#how-the-settings-were-chosen)). A target is met if
-the whole 0.95 interval (Student's t over the seeds) meets it; the last column counts the seeds that meet it by themselves. Means and
-intervals of ratios are those of their logarithms.
-
-";
-
-const FOOTER: &str = "
-## How the settings were chosen
-
-In two earlier studies, seeds 11 to 14 and 21 to 25, GRPO left the habit by itself in two of nine warm-ups of the smallest model, and in
-one it lost the format of the answers within a step, and with it all reward; Clip-Cov did so more often. That step followed on the
-first answer of a rare form after many steps without gradients. AdamW with β₂ = 0.999 makes it a step of three times the learning rate
-in parameters that never moved; with 0.95 it is half of one. Of five runs that had failed, four did not with 0.95, and one lost the
-format for some steps. The epsilon of 1e-4 keeps AdamW from making steps of noise; the demo keeps AdamW's usual settings. The learning rate
-is 3e-4 times 64 over the model's width. Clip-Cov takes the paper's band, 1 to 5, and 0.04 of the tokens: of 0.02 it falls back to the
-habit; up to a covariance of 50 it drops the penalties of answers in a wrong format.
-
-## What else was tried
-
-One or three seeds each, models of 0.1 and 0.3 million parameters, by scripts that are not in the repository. Nothing separated the
-methods with an interval:
-
-- Sums of one to three digits, answered directly or worked out, with slips in 0.1 to 0.95 of the answers. The slips alone explored
-  enough, and GRPO was never flat.
-- Sums of two digits by a teacher that carries by chance in 0.01 to 0.1 of the answers. With one warm-up Clip-Cov ended 0.14 above
-  a flat GRPO, with the next all were equal.
-- Chains of additions and products of two to six numbers, worked or direct: the worked answers were never learnt.
-- Two operations at once, `9 5 9 > 63`. GRPO was flat at 0.25, KL-Cov reached 0.28, Clip-Cov lost the format of the answer.
-- This task with an answer `#### 1` of seven tokens. Both methods broke through, but a collapsed policy lost the format now and then.
-
----
-
-← [Findings](reproduce.md) · [Contents](README.md) · [Benchmarks](benchmarks.md) →
-";

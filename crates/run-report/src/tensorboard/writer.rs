@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use prost::Message;
 use training_run::metrics::{METRICS, StepMetrics};
-use whole_file::{FileError, read_at_most};
+use whole_file::{FileError, if_there, read_at_most};
 
 use super::event::{
     Event, EventContent, FILE_VERSION, HistogramProto, PluginData, SCALAR, SessionLog, Summary,
@@ -187,13 +187,8 @@ fn file_name(older: &[PathBuf], end: f64) -> String {
 ///
 /// [`FileError`].
 pub fn event_files(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(FileError::of(folder, "read")(error)),
-    };
     let mut files = Vec::new();
-    for entry in entries {
+    for entry in if_there(folder, fs::read_dir(folder))?.into_iter().flatten() {
         let path = entry.map_err(FileError::of(folder, "read"))?.path();
         let name = path.file_name().and_then(|name| name.to_str());
         if name.is_some_and(|name| name.contains(NAME) && name.contains(AUTHOR)) {

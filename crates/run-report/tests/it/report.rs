@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use run_report::report::{
-    Pictures, PrintSize, Report, ReportRun, SampleRecord, Verification, VerificationRow,
-};
+use run_report::report::{Pictures, PrintSize, Report, ReportRun, Verification, VerificationRow};
+use run_report::run_view::ViewedSample;
 use training_run::metrics::StepMetrics;
 use training_run::token_record::TokenRecord;
 
@@ -118,13 +117,14 @@ fn hostile_text_cannot_leave_its_place() {
     edit(&mut hostile.steps[0], |values| {
         values.insert(format!("val-core/{HOSTILE}/acc/mean@1"), 0.5);
     });
-    hostile.samples = vec![SampleRecord {
+    hostile.samples = vec![ViewedSample {
         step: 1,
         problem: HOSTILE.to_owned(),
         response: HOSTILE.to_owned(),
         answer: HOSTILE.to_owned(),
         reward: 1.0,
         tokens: Some(hostile_tokens()),
+        ..ViewedSample::default()
     }];
     let verification = VerificationRow {
         statement: HOSTILE.to_owned(),
@@ -296,7 +296,7 @@ fn tokens_are_shaded_by_covariance_and_underlined_where_selected() {
         selected: Some(vec![99]),
     };
     with_tokens.samples =
-        vec![SampleRecord { step: 1, tokens: Some(tokens), ..SampleRecord::default() }];
+        vec![ViewedSample { step: 1, tokens: Some(tokens), ..ViewedSample::default() }];
     let html = report(vec![with_tokens]).render();
     let class = |token: &str| {
         let before = html.split(&format!(">{token} </span>")).next().unwrap();

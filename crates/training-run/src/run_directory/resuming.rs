@@ -3,11 +3,11 @@
 use std::fs;
 
 use serde::Serialize;
-use whole_file::{FileError, LONGEST_TEXT_BYTES, read_at_most, write_atomically};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, if_there, read_at_most, write_atomically};
 
 use super::{Checkpoint, RunDirectory, file_name, step_of};
 use crate::resume::Change;
-use crate::run_file::{RunFileError, entries, if_there};
+use crate::run_file::{RunFileError, entries};
 
 impl RunDirectory {
     /// Lists checkpoints from which a run may resume: the one that `latest` names, then those before it, newest first. If `latest`

@@ -11,9 +11,9 @@ use super::sampling::SetSampling;
 /// One set as written, with the fields of [`SetSampling`] for this set alone.
 pub type SetEntry = EvaluationSet<Table>;
 
-/// One set; `S` is its sampling, with every field resolved unless it is a table.
+/// One set; `S` is its sampling, with every field resolved unless it is a table. The bound lets only a set as written be read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, bound(deserialize = "S: Into<Table> + Default + Deserialize<'de>"))]
 pub struct EvaluationSet<S = SetSampling> {
     /// Name in the results: letters, digits, `.`, `_`, `-`.
     pub name: String,

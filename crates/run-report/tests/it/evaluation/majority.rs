@@ -1,7 +1,11 @@
 //! Accuracy of the majority vote.
 
 use proptest::prelude::*;
-use run_report::evaluation::majority::majority_at_k;
+use run_report::evaluation::majority::Votes;
+
+fn majority_at_k(right: usize, wrong: &[usize], without: usize, k: usize) -> f64 {
+    Votes { right, wrong: wrong.to_vec(), without }.majority_at_k(k)
+}
 
 #[test]
 fn without_a_right_response_it_is_zero_without_a_sign() {

@@ -1,6 +1,7 @@
 //! Every measure of an evaluation: its definition, and one value per problem.
 
-use run_report::evaluation::measures::{Votes, counts_below, pass_at_k};
+use run_report::evaluation::majority::Votes;
+use run_report::evaluation::measures::{counts_below, pass_at_k};
 
 /// pass@k over every set of `k` of `samples`, the first `right` of which are right.
 fn pass_by_enumeration(right: usize, samples: usize, k: usize) -> f64 {

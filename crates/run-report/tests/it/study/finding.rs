@@ -2,7 +2,7 @@
 
 use run_report::study::finding::{Finding, Verdict};
 use run_report::study::measure::{Measure, Target};
-use run_report::study::page::{Setting, write};
+use run_report::study::page::{Setting, write, write_book};
 
 #[test]
 fn the_verdict_follows_the_targets() {
@@ -20,7 +20,7 @@ fn the_verdict_follows_the_targets() {
 }
 
 #[test]
-fn the_page_escapes_a_quantity_once() {
+fn the_page_escapes_a_quantity_once_and_the_book_keeps_its_prose() {
     let measures = vec![Measure::new("R < 1 & H > 0", [0.5], Target::AtLeast(0.2))];
     let (figures, notes) = (vec![], vec![]);
     let finding = Finding {
@@ -39,8 +39,15 @@ fn the_page_escapes_a_quantity_once() {
         agreement: None,
     };
     let folder = tempfile::tempdir().expect("a folder");
-    let page = write(&[finding], &setting, folder.path()).expect("a page");
+    let page = write(std::slice::from_ref(&finding), &setting, folder.path()).expect("a page");
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains(r#"<span class="wrap">R &lt; 1 &amp; H &gt; 0</span>"#));
     assert!(!page.contains("&lt;span"));
+
+    write_book(&[finding], &setting, folder.path()).expect("a page of the book");
+    let page = std::fs::read_to_string(folder.path().join("language-model.md")).expect("a page");
+    let order =
+        ["# Findings", "Of 1 findings", "## The law", "| R < 1 & H > 0 | 0.500 |", "## How"];
+    let places = order.map(|part| page.find(part).unwrap_or_else(|| panic!("{part}: {page}")));
+    assert!(places.is_sorted() && page.matches("\n## ").count() == 3, "{page}");
 }
