@@ -10,10 +10,7 @@ use training_run::config::OptimizerSection;
 use super::*;
 
 const BOUNDS: Bounds = Bounds {
-    questions: 5,
-    group_size: 1,
-    vocab_size: 10,
-    routes: None,
+    groups: GroupBounds { questions: 5, group_size: 1, vocab_size: 10, routes: None },
     asked_per_step: Some(4),
     ahead: 0,
 };
