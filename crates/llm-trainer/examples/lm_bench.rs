@@ -227,7 +227,7 @@ fn pass(
             let cotangent =
                 Cotangent { log_prob: vec![-1.0 / predicted as f64; predicted], entropy: None };
             median(decoder, || {
-                let _log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
+                let _log_prob = pass.checkpointed_forward(&sequences).backward(&cotangent)?;
                 let _outcome = optimizer.step(&Ranks::single(), 1e-5)?;
                 Ok(())
             })?

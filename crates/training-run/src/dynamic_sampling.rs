@@ -169,7 +169,7 @@ pub struct StepGroups<T> {
 }
 
 /// State between and within steps. Between steps a checkpoint must save it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GroupSampler<T> {
     /// Groups that can be trained on, those of earlier steps first.
@@ -182,18 +182,6 @@ pub struct GroupSampler<T> {
     /// Groups sampled for later steps, step by step; which of them are kept is decided then.
     #[serde(default = "VecDeque::new", skip_serializing_if = "VecDeque::is_empty")]
     ahead: VecDeque<Vec<SampledGroup<T>>>,
-}
-
-impl<T> Default for GroupSampler<T> {
-    fn default() -> Self {
-        Self {
-            waiting: VecDeque::new(),
-            step: 0,
-            statistics: SamplingStatistics::default(),
-            rate: KeepRate::default(),
-            ahead: VecDeque::new(),
-        }
-    }
 }
 
 /// Settings of a step, its number of groups, and the responses to each.
@@ -233,24 +221,25 @@ impl<T> GroupSampler<T> {
         if missing == 0 || self.statistics.batches >= most_batches {
             return None;
         }
-        let least = at_least(missing, missing as f64 * settings.oversampling);
-        if !settings.enabled {
-            return Some(least);
-        }
         let left = settings.most_prompts_asked(*groups).saturating_sub(self.statistics.asked);
-        Some(least.max(self.rate.prompts_for(missing)).min(left)).filter(|&count| count > 0)
+        Some(self.prompts_for(missing, settings).min(left)).filter(|&count| count > 0)
     }
 
     /// Number of prompts to ask ahead of a step, by what waits for it; `distance` is 1 for the next step.
     pub fn prompts_ahead(&self, distance: u64, demand: &Demand) -> usize {
         let Demand { settings, groups, .. } = demand;
-        if !settings.enabled {
-            return *groups;
-        }
         let waiting = if distance == 1 { self.waiting.len() } else { 0 };
         let missing = groups.saturating_sub(waiting);
+        self.prompts_for(missing, settings).min(settings.most_prompts_asked(*groups))
+    }
+
+    /// Number of prompts to sample for so many groups.
+    fn prompts_for(&self, missing: usize, settings: &DynamicSampling) -> usize {
+        if !settings.enabled {
+            return missing;
+        }
         let least = at_least(missing, missing as f64 * settings.oversampling);
-        least.max(self.rate.prompts_for(missing)).min(settings.most_prompts_asked(*groups))
+        least.max(self.rate.prompts_for(missing))
     }
 
     /// Keeps the groups of one rollout batch for a later step, after those that were kept before.

@@ -7,7 +7,7 @@
 //! | [`dynamic_sampling`], [`overlong`] | the responses that a step trains on |
 //! | [`metrics`], [`token_record`] | metrics of a step, and values of each token |
 //! | [`run_directory`], [`saved_rollouts`], [`run_file`] | the folder of a run, its rollouts on disk, and errors |
-//! | [`manifest`], [`resume`], [`retention`], [`deadline`] | checkpoints: checksums, resuming, deletion, and the deadline |
+//! | [`manifest`], [`resume`], [`deadline`] | checkpoints: checksums, resuming, and the deadline |
 
 pub mod config;
 pub mod deadline;
@@ -18,7 +18,7 @@ pub mod overlong;
 pub mod packing;
 pub mod partition;
 pub mod resume;
-pub mod retention;
+mod retention;
 pub mod run_directory;
 pub mod run_file;
 pub mod saved_rollouts;

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufReader};
 use std::path::{Component, Path};
 
 use rayon::prelude::*;
@@ -13,13 +13,13 @@ use sha2::{Digest, Sha256};
 use whole_file::FileError;
 use whole_file::{LONGEST_TEXT_BYTES, open_regular, read_at_most};
 
-use crate::run_directory::{STATE_FILE, TRAINER_FOLDER};
+use crate::run_directory::{STATE_FILE, pretty_json, trainer_file};
 
-/// Name of the manifest, in [`TRAINER_FOLDER`].
-const MANIFEST: &str = "trainer/manifest.json";
+/// Name of the manifest among the [files of the trainer](trainer_file).
+const MANIFEST: &str = "manifest.json";
 
 /// Field of [`STATE_FILE`] that records that a manifest was written.
-pub const HAS_MANIFEST: &str = "has_manifest";
+const HAS_MANIFEST: &str = "has_manifest";
 
 /// Size and checksum of one file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,17 +39,10 @@ impl FileSum {
     /// A file that cannot be read.
     pub fn of(path: &Path) -> io::Result<Self> {
         const PIECE: usize = 1 << 20;
-        let mut file = open_regular(path)?;
-        let (mut hash, mut bytes, mut piece) = (Sha256::new(), 0, vec![0; PIECE]);
-        loop {
-            match file.read(&mut piece)? {
-                0 => return Ok(Self { bytes, sha256: format!("{:x}", hash.finalize()) }),
-                read => {
-                    hash.update(&piece[..read]);
-                    bytes += read as u64;
-                }
-            }
-        }
+        let mut file = BufReader::with_capacity(PIECE, open_regular(path)?);
+        let mut hash = Sha256::new();
+        let bytes = io::copy(&mut file, &mut hash)?;
+        Ok(Self { bytes, sha256: format!("{:x}", hash.finalize()) })
     }
 
     /// Describes how a file differs from this entry; `None` if it does not.
@@ -104,9 +97,8 @@ impl Manifest {
     ///
     /// A file that cannot be read.
     pub fn complete(mut self, folder: &Path) -> Result<Self, FileError> {
-        let mut names = Vec::new();
-        list(folder, "", &mut names).map_err(FileError::of(folder, "list the files of"))?;
-        names.retain(|name| !self.files.contains_key(name) && name != MANIFEST);
+        let names = self.without_sum(folder);
+        let names = names.map_err(FileError::of(folder, "list the files of"))?;
         let sums: Vec<_> = names.par_iter().map(|name| FileSum::of(&folder.join(name))).collect();
         for (name, sum) in names.into_iter().zip(sums) {
             let sum = sum.map_err(FileError::of(&folder.join(&name), "read back"))?;
@@ -120,15 +112,9 @@ impl Manifest {
     /// # Errors
     ///
     /// A write that failed.
-    ///
-    /// # Panics
-    ///
-    /// Never: names and numbers are valid JSON.
     pub fn write(&self, folder: &Path) -> Result<(), FileError> {
-        let mut text = serde_json::to_vec_pretty(self).expect("names and numbers are valid JSON");
-        text.push(b'\n');
-        let path = folder.join(MANIFEST);
-        fs::write(&path, text).map_err(FileError::of(&path, "write"))
+        let path = folder.join(trainer_file(MANIFEST));
+        fs::write(&path, pretty_json(self)).map_err(FileError::of(&path, "write"))
     }
 
     /// Compares every `count`-th file of the checkpoint `folder`, from the `index`-th on, with the manifest.
@@ -152,18 +138,22 @@ impl Manifest {
 
     /// Names the files that a run reads back, weights and the trainer's own, for which there is no checksum.
     fn unnamed(&self, folder: &Path) -> Vec<String> {
-        let mut names = Vec::new();
-        if let Err(error) = list(folder, "", &mut names) {
-            return vec![format!("cannot be listed: {error}")];
-        }
-        let is_read = |name: &String| {
-            name.ends_with(".safetensors") || name.starts_with(&format!("{TRAINER_FOLDER}/"))
+        let mut names = match self.without_sum(folder) {
+            Ok(names) => names,
+            Err(error) => return vec![format!("cannot be listed: {error}")],
         };
+        names.retain(|name| name.ends_with(".safetensors") || name.starts_with(&trainer_file("")));
         names.sort();
-        let unnamed = names
-            .into_iter()
-            .filter(|name| is_read(name) && name != MANIFEST && !self.files.contains_key(name));
-        unnamed.map(|name| format!("{name} has no checksum in {MANIFEST}")).collect()
+        let manifest = trainer_file(MANIFEST);
+        names.iter().map(|name| format!("{name} has no checksum in {manifest}")).collect()
+    }
+
+    /// Lists the files of the checkpoint `folder`, the manifest apart, that it does not name.
+    fn without_sum(&self, folder: &Path) -> io::Result<Vec<String>> {
+        let (mut names, manifest) = (Vec::new(), trainer_file(MANIFEST));
+        list(folder, "", &mut names)?;
+        names.retain(|name| !self.files.contains_key(name) && *name != manifest);
+        Ok(names)
     }
 }
 
@@ -180,15 +170,16 @@ fn compare(folder: &Path, share: (usize, usize)) -> Result<Checked, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         read => read.map(Some).map_err(|error| format!("{name} {error}")),
     };
-    let Some(text) = read(MANIFEST)? else {
+    let [name, state] = [MANIFEST, STATE_FILE].map(trainer_file);
+    let Some(text) = read(&name)? else {
         // The checkpoint is of an earlier version, or lacks a file.
-        let state = format!("{TRAINER_FOLDER}/{STATE_FILE}");
         let state = read(&state)?.ok_or_else(|| format!("{state} is missing"))?;
-        let is_lost = has_manifest(&state);
-        return if is_lost { Err(format!("{MANIFEST} is missing")) } else { Ok(Checked::Unknown) };
+        let state: serde_json::Value = serde_json::from_slice(&state).unwrap_or_default();
+        let is_lost = state[HAS_MANIFEST] == true;
+        return if is_lost { Err(format!("{name} is missing")) } else { Ok(Checked::Unknown) };
     };
-    let manifest: Manifest = serde_json::from_slice(&text)
-        .map_err(|error| format!("{MANIFEST} is no manifest: {error}"))?;
+    let manifest: Manifest =
+        serde_json::from_slice(&text).map_err(|error| format!("{name} is no manifest: {error}"))?;
     let damage = manifest.damage(folder, share);
     Ok(if damage.is_empty() { Checked::Whole } else { Checked::Damaged(damage) })
 }
@@ -204,7 +195,8 @@ impl Checked {
             }
         }
         if unknown > 0 && known > 0 {
-            damage.push(format!("{MANIFEST} is not seen by {unknown} of the processes"));
+            let manifest = trainer_file(MANIFEST);
+            damage.push(format!("{manifest} is not seen by {unknown} of the processes"));
         }
         damage.sort();
         damage.dedup();
@@ -214,11 +206,6 @@ impl Checked {
             (true, _) => Self::Whole,
         }
     }
-}
-
-fn has_manifest(state: &[u8]) -> bool {
-    let state: serde_json::Value = serde_json::from_slice(state).unwrap_or_default();
-    state[HAS_MANIFEST] == true
 }
 
 /// Lists the files in `folder` and below; `prefix` is the folder's path in the checkpoint.
@@ -238,6 +225,7 @@ fn list(folder: &Path, prefix: &str, names: &mut Vec<String>) -> io::Result<()> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run_directory::TRAINER_FOLDER;
 
     /// A checkpoint of two files and a state, with its manifest.
     fn checkpoint(folder: &Path) {
@@ -290,9 +278,10 @@ mod tests {
                 "trainer/state.json has no checksum in trainer/manifest.json"
             ]
         );
-        fs::write(folder.path().join(MANIFEST), b"{\"files\": ").unwrap();
+        let manifest = folder.path().join(trainer_file(MANIFEST));
+        fs::write(&manifest, b"{\"files\": ").unwrap();
         assert!(damage(folder.path())[0].starts_with("trainer/manifest.json is no manifest: EOF"));
-        fs::remove_file(folder.path().join(MANIFEST)).unwrap();
+        fs::remove_file(&manifest).unwrap();
         assert_eq!(damage(folder.path()), ["trainer/manifest.json is missing"]);
         fs::remove_file(folder.path().join("trainer/state.json")).unwrap();
         assert_eq!(damage(folder.path()), ["trainer/state.json is missing"]);

@@ -12,7 +12,7 @@ use whole_file::{FileError, LONGEST_TEXT_BYTES, read_at_most, read_text_at_most}
 use crate::config::{Commits, Run};
 use crate::manifest::Checked;
 use crate::metrics::{StepMetrics, read_metrics};
-use crate::run_directory::{Checkpoint, RunDirectory, STATE_FILE, TRAINER_FOLDER};
+use crate::run_directory::{Checkpoint, RunDirectory, STATE_FILE, trainer_file};
 use crate::run_file::RunFileError;
 
 pub use changes::Change;
@@ -267,14 +267,15 @@ fn lies_in(path: &Path, root: &Path) -> bool {
 
 /// Finds the checkpoint that a path names: the path itself, or the latest of a run's folder.
 fn find_checkpoint(path: &Path) -> Result<Checkpoint, RunFileError> {
-    let state = path.join(TRAINER_FOLDER).join(STATE_FILE);
+    let state_file = trainer_file(STATE_FILE);
+    let state = path.join(&state_file);
     if state.is_file() {
         return Ok(Checkpoint { step: step_of(&state)?, path: path.to_path_buf() });
     }
     let absent = |fault: String| RunFileError::Content {
         place: format!("--resume {}", path.display()),
         problem: format!(
-            "{fault}, expected a checkpoint (a folder step-N that holds {TRAINER_FOLDER}/{STATE_FILE}) or the folder of a run"
+            "{fault}, expected a checkpoint (a folder step-N that holds {state_file}) or the folder of a run"
         ),
     };
     if path.join("checkpoints").is_dir() {

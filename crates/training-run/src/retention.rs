@@ -6,7 +6,7 @@ use crate::config::CheckpointSection;
 use crate::metrics::StepMetrics;
 
 /// Maps steps to their value of a metric; the last value if a step was measured twice.
-pub fn scores(history: &[StepMetrics], metric: &str) -> BTreeMap<u64, f64> {
+pub(crate) fn scores(history: &[StepMetrics], metric: &str) -> BTreeMap<u64, f64> {
     let score = |step: &StepMetrics| Some((step.step(), step.get(metric)?));
     history.iter().filter_map(score).collect()
 }

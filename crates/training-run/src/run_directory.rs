@@ -13,6 +13,7 @@
 
 mod resuming;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,11 +24,17 @@ use whole_file::{
 };
 
 use crate::config::{CheckpointSection, Commits};
-use crate::retention::surplus;
+use crate::metrics::read_metrics;
+use crate::retention::{scores, surplus};
 use crate::run_file::{RunFileError, entries};
 
 /// Folder of the trainer's own files within a checkpoint.
 pub const TRAINER_FOLDER: &str = "trainer";
+
+/// Name, within a checkpoint, of a file in [`TRAINER_FOLDER`].
+pub fn trainer_file(name: &str) -> String {
+    format!("{TRAINER_FOLDER}/{name}")
+}
 
 /// Name of the file, within [`TRAINER_FOLDER`], that makes a folder a checkpoint of a run.
 pub const STATE_FILE: &str = "state.json";
@@ -244,25 +251,28 @@ impl RunDirectory {
         Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
     }
 
-    /// Gives the checkpoint its name, points `latest` at it, then removes all that `rules` do not keep; `score` maps
-    /// a step to its score.
+    /// Gives the checkpoint its name, points `latest` at it, then removes all that `rules` do not keep.
     ///
     /// # Errors
     ///
-    /// A write that failed; `latest` then still names the previous checkpoint.
+    /// Metrics that cannot be read where `rules` need them, or a write that failed; `latest` then still names the previous
+    /// checkpoint.
     pub fn finish_checkpoint(
         &self,
         step: u64,
         folder: DirectoryInProgress,
         rules: &CheckpointSection,
-        score: impl Fn(u64) -> Option<f64>,
     ) -> Result<(), RunFileError> {
+        let scores = match rules.keep_best {
+            0 => BTreeMap::new(),
+            _ => scores(&read_metrics(&self.metrics())?, &rules.best_metric),
+        };
         folder.commit()?;
         self.point_latest_at(step)?;
-        let mut others = self.list_checkpoints()?;
-        others.retain(|checkpoint| checkpoint.step <= step);
-        let scored: Vec<_> = others.iter().map(|other| (other.step, score(other.step))).collect();
-        for step in surplus(rules, &scored) {
+        let steps = self.list_checkpoints()?.into_iter().map(|checkpoint| checkpoint.step);
+        let steps = steps.filter(|other| *other <= step);
+        let checkpoints: Vec<_> = steps.map(|step| (step, scores.get(&step).copied())).collect();
+        for step in surplus(rules, &checkpoints) {
             let path = self.checkpoint(step);
             fs::remove_dir_all(&path).map_err(FileError::of(&path, "remove the old checkpoint"))?;
         }
@@ -331,7 +341,8 @@ fn no_run(root: &Path) -> RunFileError {
     RunFileError::of(root, "holds no run, expected a folder with config.toml and checkpoints")
 }
 
-fn pretty_json(value: &impl Serialize) -> Vec<u8> {
+/// A file of JSON, indented.
+pub(crate) fn pretty_json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain structs are valid JSON");
     text.push(b'\n');
     text

@@ -20,7 +20,7 @@ use whole_file::{
 
 pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
 
-use crate::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
+use crate::dynamic_sampling::{GroupSampler, SamplingStatistics, StepGroups};
 use crate::run_file::{RunFileError, entries};
 
 /// Everything that one step sampled.
@@ -32,10 +32,8 @@ pub struct SavedStep<T> {
     pub weights: String,
     /// Position in the training data after the step.
     pub cursor: DataCursor,
-    /// Statistics of how the groups were sampled.
-    pub statistics: SamplingStatistics,
     /// Groups that the step trained on.
-    pub groups: Vec<SampledGroup<T>>,
+    pub sampled: StepGroups<T>,
     /// Groups left over for later steps.
     pub waiting: GroupSampler<T>,
 }
@@ -91,19 +89,20 @@ impl SavedRollouts {
     ///
     /// A write that failed.
     pub fn write<T: Serialize>(&self, saved: &SavedStep<T>) -> Result<(), FileError> {
+        let StepGroups { groups, statistics } = &saved.sampled;
         let header = Header {
             origin: self.origin.clone(),
             step: saved.step,
             weights: saved.weights.clone(),
             cursor: saved.cursor,
-            statistics: saved.statistics.clone(),
-            groups: saved.groups.len(),
+            statistics: statistics.clone(),
+            groups: groups.len(),
         };
         write_atomically_with(&self.path(saved.step), |file| {
             let mut out = BufWriter::new(file);
             write_line(&mut out, &header)?;
             write_line(&mut out, &saved.waiting)?;
-            for group in &saved.groups {
+            for group in groups {
                 write_line(&mut out, group)?;
             }
             out.flush()
@@ -138,7 +137,7 @@ impl SavedRollouts {
             return Err(lines.fault(&format!("more than {} groups", header.groups)));
         }
         let Header { weights, cursor, statistics, .. } = header;
-        Ok(SavedStep { step, weights, cursor, statistics, groups, waiting })
+        Ok(SavedStep { step, weights, cursor, sampled: StepGroups { groups, statistics }, waiting })
     }
 
     /// Lists the steps in the folder, ascending.

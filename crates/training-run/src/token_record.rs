@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize, Serializer};
 
 /// Significant digits of the numbers on disk.
-const DIGITS: i32 = 5;
+const DIGITS: usize = 5;
 
 /// The tokens of one response; all columns `[tokens]`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -127,12 +127,9 @@ fn shortened<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::E
     serializer.collect_seq(values.iter().map(|&value| short(value)))
 }
 
-/// Rounds to [`DIGITS`] significant digits, which are enough for reading and save disk space.
+/// Rounds to [`DIGITS`] significant digits, which are enough for reading and save disk space. A 0 loses its sign.
 fn short(value: f64) -> f64 {
-    if value.abs() <= 0.0 || !value.is_finite() {
-        return if value.is_finite() { 0.0 } else { value };
-    }
-    format!("{value:.*e}", DIGITS as usize - 1).parse().unwrap_or(value)
+    format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value) + 0.0
 }
 
 #[cfg(test)]

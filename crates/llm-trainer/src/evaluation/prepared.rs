@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use counter_rng::{Purpose, named_seed};
 use model_files::chat_template::ChatTemplate;
 use model_files::stop_strings::StopStrings;
@@ -22,6 +22,7 @@ use serde_json::Value;
 
 use crate::progress::Progress;
 use crate::signals::Signals;
+use crate::training::judge::known_answer;
 use decoder::generation::{
     Finish, Generated, GenerationOptions, Listener, PromptRequest, SamplingKey, Tally,
     generate_each,
@@ -71,11 +72,7 @@ impl PreparedSet {
         let too_long = OverLongPrompt::Error;
         let prompts = place.prompt.prompts(questions, tokenizer, template, any_length, too_long)?;
         let prompts = prompts.prompts;
-        let read = |Prompt { question, .. }: &Prompt| {
-            let truth = set.kind.read(&question.answer, grading);
-            let truth = truth.map(|truth| truth.asked(&question.text()));
-            truth.with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
-        };
+        let read = |prompt: &Prompt| known_answer(set.kind, &prompt.question, grading);
         let longest = set.sampling.max_response_tokens;
         let fits = |prompt: &&Prompt| prompt.tokens.len().saturating_add(longest) <= positions;
         if let Some(prompt) = prompts.iter().find(|prompt| !fits(prompt)) {

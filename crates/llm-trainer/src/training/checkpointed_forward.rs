@@ -67,24 +67,6 @@ impl<'a> PolicyPass<'a> {
         });
         CheckpointedForward { pass, micro_batches, blocks, last, layout }
     }
-
-    /// Adds the gradient of `Σ_t cotangent_t · statistic_t` to `.grad` of every trainable parameter. Returns the log-probabilities
-    /// of the response tokens.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`CheckpointedForward::backward`].
-    ///
-    /// # Panics
-    ///
-    /// The panics of [`CheckpointedForward::backward`].
-    pub fn accumulate_gradient(
-        &self,
-        sequences: &[&Sequence],
-        cotangent: &Cotangent,
-    ) -> Result<Vec<f64>, TorchError> {
-        self.checkpointed_forward(sequences).backward(cotangent)
-    }
 }
 
 impl CheckpointedForward<'_> {

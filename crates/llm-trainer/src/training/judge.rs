@@ -7,7 +7,7 @@ use anyhow::Context;
 use code_sandbox::{Helper, Sandbox};
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::dataset::Question;
-use question_data::ground_truth::{GroundTruth, RewardKinds};
+use question_data::ground_truth::{GroundTruth, RewardKind, RewardKinds};
 use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use reward_math::{Options, Reward};
@@ -34,8 +34,7 @@ pub(crate) struct Judge {
     kinds: RewardKinds,
     /// Sandbox for programs in responses, if any are run.
     pub(super) sandbox: Option<Sandbox>,
-    /// Thread pool for judging; `None` for that of the process.
-    pub(super) pool: Option<ThreadPool>,
+    pub(super) pool: ThreadPool,
     reward: Reward,
     /// Custom reward of a response, in place of `reward`.
     pub(super) custom_reward: Option<CustomReward>,
@@ -44,17 +43,17 @@ pub(crate) struct Judge {
 
 impl Judge {
     /// Compares answers as expressions, and rewards the right ones.
-    pub(crate) fn plain(tokenizer: TextTokenizer, options: Options) -> Self {
-        Self {
+    pub(crate) fn plain(tokenizer: TextTokenizer, options: Options) -> anyhow::Result<Self> {
+        Ok(Self {
             text: ResponseText::plain(tokenizer),
             options,
             kinds: RewardKinds::default(),
             sandbox: None,
-            pool: None,
+            pool: ThreadPoolBuilder::new().build()?,
             reward: Reward::default(),
             custom_reward: None,
             overlong: None,
-        }
+        })
     }
 
     /// Starts the verifiers that `config` names.
@@ -70,7 +69,7 @@ impl Judge {
             options: settings.grading.clone(),
             kinds,
             sandbox,
-            pool: Some(ThreadPoolBuilder::new().num_threads(settings.threads).build()?),
+            pool: ThreadPoolBuilder::new().num_threads(settings.threads).build()?,
             reward: settings.values,
             custom_reward: custom_reward(settings)?,
             overlong: settings.overlong.penalty(config.rollout.max_response_tokens)?,
@@ -79,10 +78,7 @@ impl Judge {
 
     /// Parses the known answer to a question.
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
-        let kind = self.kinds.of(&question.source);
-        kind.read(&question.answer, &self.options)
-            .map(|truth| truth.asked(&question.text()))
-            .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
+        known_answer(self.kinds.of(&question.source), question, &self.options)
     }
 
     /// A response to `prompt` with its verdict, not rewarded yet.
@@ -138,6 +134,17 @@ impl Judge {
     }
 }
 
+/// Parses the known answer to a question, of this kind.
+pub(crate) fn known_answer(
+    kind: RewardKind,
+    question: &Question,
+    options: &Options,
+) -> anyhow::Result<GroundTruth> {
+    kind.read(&question.answer, options)
+        .map(|truth| truth.asked(&question.text()))
+        .with_context(|| format!("question {}: answer {:?}", question.id, question.answer))
+}
+
 /// One slot per response, filled by whichever thread judges it: order and content do not depend on the threads.
 pub(super) type Places = Vec<OnceLock<anyhow::Result<Sample>>>;
 
@@ -191,7 +198,7 @@ mod tests {
     fn a_formula_of_the_question_earns_nothing() {
         let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tiny_qwen2_tied");
         let tokenizer = TextTokenizer::load(&fixture).expect("a fixture");
-        let judge = Judge::plain(tokenizer, Options::default());
+        let judge = Judge::plain(tokenizer, Options::default()).expect("threads to judge on");
         let question = Question {
             id: "1".to_owned(),
             problem: r"Evaluate $\int_0^1 x^2\,dx$.".to_owned(),

@@ -2,12 +2,11 @@
 
 pub mod adamw;
 mod adapter;
-mod checkpoint;
 mod checkpointed_forward;
 mod custom_reward;
 mod engine;
 mod environment;
-mod judge;
+pub(crate) mod judge;
 mod line_process;
 mod local_shard;
 mod measurement;
@@ -30,9 +29,9 @@ pub mod update;
 mod update_error;
 mod used_routes;
 
-pub(crate) use checkpoint::checked;
 pub use checkpointed_forward::CheckpointedForward;
 pub use custom_reward::{CustomReward, RewardInput};
+pub(crate) use trainer::checkpoint::checked;
 pub(crate) use trainer::{RolloutSource, preflight};
 pub use trainer::{StepReport, Trainer};
 pub use update::StepKey;

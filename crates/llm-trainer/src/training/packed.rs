@@ -39,12 +39,9 @@ impl PackedSequences {
         let trained: Vec<usize> =
             (0..sequences.len()).filter(|&row| !sequences[row].response.is_empty()).collect();
         let lengths: Vec<usize> = trained.iter().map(|&row| sequences[row].len()).collect();
-        pack(&lengths, budget)
-            .into_iter()
-            .map(|part| {
-                Self::new(model, sequences, part.rows.iter().map(|&row| trained[row]).collect())
-            })
-            .collect()
+        let parts = pack(&lengths, budget).into_iter();
+        let rows = parts.map(|part| part.into_iter().map(|row| trained[row]).collect());
+        rows.map(|rows| Self::new(model, sequences, rows)).collect()
     }
 
     fn new(model: &Decoder, sequences: &[&Sequence], rows: Vec<usize>) -> Self {

@@ -12,7 +12,7 @@ use rl_losses::{
 };
 use tch::{Device, Kind};
 use training_run::config::{RewardModelSection, RewardModelUpdate, Run, RunConfig};
-use training_run::run_directory::TRAINER_FOLDER;
+use training_run::run_directory::trainer_file;
 use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
@@ -143,7 +143,7 @@ pub(super) struct RewardModel {
 /// Folder of the reward model within a checkpoint, beside the policy's files.
 const FOLDER: &str = "reward_model";
 
-/// File of the reward model's optimiser within [`TRAINER_FOLDER`].
+/// File of the reward model's optimiser among the [files of the trainer](trainer_file).
 const OPTIMIZER: &str = "reward_model_optimizer.safetensors";
 
 /// Frozen models that are already in memory, with the directories they came from.
@@ -165,23 +165,19 @@ impl RewardModel {
         else {
             return Ok(None);
         };
-        let reference = match known(&section.reference, in_memory) {
-            Some(reference) => reference,
-            None => Decoder::load(&section.reference, device, kind)?,
+        let load = |path: &Path, in_memory: &Frozen<'_>| {
+            known(path, in_memory).map_or_else(|| Decoder::load(path, device, kind), Ok)
         };
+        let reference = load(&section.reference, in_memory)?;
         let saved = checkpoint.filter(|_| section.learns());
         let folder = saved.map(|checkpoint| checkpoint.join(FOLDER));
         let seed = purpose_seed(config.seed, Purpose::RewardModel);
         let model = match &config.lora {
             None => Decoder::load(folder.as_deref().unwrap_or(&section.path), device, kind)?,
             Some(lora) => {
-                let loaded = [(section.reference.as_path(), &reference)];
-                let base = match known(&section.path, in_memory).or(known(&section.path, &loaded)) {
-                    Some(base) => base,
-                    None => Decoder::load(&section.path, device, kind)?,
-                };
+                let loaded = [in_memory, &[(section.reference.as_path(), &reference)]].concat();
                 let seed = purpose_seed(seed, Purpose::Adapter);
-                adapted(base, lora, folder.as_deref(), seed)?
+                adapted(load(&section.path, &loaded)?, lora, folder.as_deref(), seed)?
             }
         };
         for (field, model) in [("path", &model), ("reference", &reference)] {
@@ -197,7 +193,7 @@ impl RewardModel {
             AdamW::new_in(memory, &model, &section.optimizer, seed)
         });
         if let (Some(checkpoint), Some(optimizer)) = (saved, &mut optimizer) {
-            optimizer.restore(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?;
+            optimizer.restore(&checkpoint.join(trainer_file(OPTIMIZER)))?;
         }
         let (section, beta) = (section.clone(), prime.beta);
         Ok(Some(Self { model, reference, optimizer, schedule, section, beta }))
@@ -212,7 +208,7 @@ impl RewardModel {
     pub(super) fn save(&self, checkpoint: &Path, tokenizer_source: &Path) -> anyhow::Result<()> {
         let Some(optimizer) = &self.optimizer else { return Ok(()) };
         self.model.save(&checkpoint.join(FOLDER), tokenizer_source)?;
-        Ok(optimizer.save(&checkpoint.join(TRAINER_FOLDER).join(OPTIMIZER))?)
+        Ok(optimizer.save(&checkpoint.join(trainer_file(OPTIMIZER)))?)
     }
 
     /// Judges the responses of a step, in groups of equal size, and learns from their outcomes as configured. `done` is the

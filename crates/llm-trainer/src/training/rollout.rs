@@ -6,15 +6,12 @@ use std::time::Instant;
 
 use question_data::ground_truth::GroundTruth;
 use question_data::prompt::Prompt;
-use rayon::{Scope, ThreadPool};
 use serde::{Deserialize, Serialize};
 use training_run::partition::run_of;
 
 use super::engine::{Drawn, ExternalEngine};
-pub(crate) use super::environment::Environment;
-use super::environment::Played;
-pub(crate) use super::judge::Judge;
-use super::judge::{Grader, Places};
+use super::environment::{Environment, Played};
+use super::judge::{Grader, Judge, Places};
 use super::sample::Sample;
 use decoder::generation::{GenerationOptions, PromptRequest, SamplingKey, generate_each};
 use decoder::model::Decoder;
@@ -122,7 +119,7 @@ impl SamplingPass<'_> {
         let places: Places =
             std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
         let (mut generation_seconds, mut drawn) = (0.0, Drawn::default());
-        in_scope(judge.pool.as_ref(), |scope| {
+        judge.pool.in_place_scope(|scope| {
             let (truths, places, started) = (&truths, &places, Instant::now());
             let told = started;
             let mut grader = Grader { scope, judge, prompts, truths, places, tell, started, told };
@@ -228,12 +225,4 @@ pub(super) fn gather(
         all.dropped.extend(part.dropped);
     }
     Ok(all)
-}
-
-/// Runs `work` on this thread, and the tasks that it spawns on the threads of `pool`, or of the process if that is `None`.
-fn in_scope<'scope, R>(pool: Option<&ThreadPool>, work: impl FnOnce(&Scope<'scope>) -> R) -> R {
-    match pool {
-        Some(pool) => pool.in_place_scope(work),
-        None => rayon::in_place_scope(work),
-    }
 }

@@ -1,5 +1,6 @@
 //! A sampled response with its reward.
 
+use decoder::routes::RouteShape;
 use reward_math::{Side, Verdict};
 use serde::{Deserialize, Serialize};
 
@@ -61,10 +62,41 @@ impl Sample {
 }
 
 /// The responses to one question, waiting for a step or being trained on.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct QuestionGroup {
     /// Index among the questions of the run.
     pub(crate) question: usize,
     pub(crate) samples: Vec<Sample>,
+}
+
+/// Sizes that the groups of a run fit.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct GroupBounds {
+    pub(super) questions: usize,
+    pub(super) group_size: usize,
+    /// Number of tokens of the model's vocabulary.
+    pub(super) vocab_size: usize,
+    /// Sizes of routes, if the model has experts.
+    pub(super) routes: Option<RouteShape>,
+}
+
+impl QuestionGroup {
+    /// The first mismatch of a group that was read from a file, with the expected value; `None` if it fits.
+    pub(super) fn fault(&self, bounds: GroupBounds) -> Option<String> {
+        let GroupBounds { questions, group_size, vocab_size, routes } = bounds;
+        if self.question >= questions {
+            return Some(format!("question {} of {questions}: other data", self.question));
+        }
+        if self.samples.len() != group_size {
+            return Some(format!("{} responses, expected {group_size}", self.samples.len()));
+        }
+        self.samples.iter().find_map(|Sample { sequence, rollout_log_prob, .. }| {
+            let (count, expected) = (rollout_log_prob.len(), sequence.response.len());
+            sequence.fault(vocab_size, routes).or_else(|| {
+                (count != expected)
+                    .then(|| format!("{count} log-probabilities of {expected} response tokens"))
+            })
+        })
+    }
 }

@@ -83,11 +83,6 @@ impl Sequence {
         all.skip(self.prompt.len()).collect()
     }
 
-    /// The sequence without its experts, for a model that did not draw it.
-    pub(super) fn without_routes(&self) -> Self {
-        Self { routes: None, ..self.clone() }
-    }
-
     /// The sequence up to its first `count` response tokens, without the sampling mask and the experts.
     pub(super) fn until(&self, count: usize) -> Self {
         let given = self.given.iter().filter(|given| given.before < count);

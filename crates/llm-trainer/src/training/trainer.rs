@@ -1,5 +1,6 @@
 //! The training loop of one run.
 
+pub(crate) mod checkpoint;
 mod control;
 mod drawer;
 mod evaluation;
@@ -25,7 +26,6 @@ use training_run::metric;
 use training_run::metrics::StepMetrics;
 use training_run::resume::Change;
 
-use super::checkpoint::Snapshot;
 use super::custom_reward::CustomReward;
 use super::measurement::{record_played, record_rollout, record_update};
 use super::policy_pass::PolicyPass;
@@ -300,15 +300,14 @@ impl Trainer {
     ///
     /// If generation or a write fails.
     pub fn evaluate_at_start(&mut self, phase: impl Fn(&str)) -> anyhow::Result<Option<String>> {
-        let mut warning = None;
-        if self.state.step == 0 && self.sampler.evaluates() {
-            phase("evaluating");
-            let mut metrics = StepMetrics::new(0);
-            let updates = self.state.updates;
-            warning = self.sampler.evaluate(&self.policy, updates, &mut metrics, &phase)?;
-            self.recorder.law.push(&metrics);
-            self.recorder.write_metrics(&metrics, &[])?;
+        if self.state.step > 0 || !self.sampler.evaluates() {
+            return Ok(None);
         }
+        phase("evaluating");
+        let (mut metrics, updates) = (StepMetrics::new(0), self.state.updates);
+        let warning = self.sampler.evaluate(&self.policy, updates, &mut metrics, &phase)?;
+        self.recorder.law.push(&metrics);
+        self.recorder.write_metrics(&metrics, &[])?;
         Ok(warning)
     }
 
@@ -322,22 +321,6 @@ impl Trainer {
         let [is_saved] =
             self.mesh.run.any("whether the step is saved", [latest == self.state.step])?;
         if is_saved { Ok(()) } else { self.save_checkpoint() }
-    }
-
-    fn save_checkpoint(&self) -> anyhow::Result<()> {
-        let Policy { model, optimizer, reward_model, .. } = &self.policy;
-        let full = model.full(self.mesh.run.is_first())?;
-        let snapshot = Snapshot {
-            mesh: &self.mesh,
-            directory: &self.recorder.directory,
-            config: self.config(),
-            model: &full,
-            optimizer,
-            reward_model: reward_model.as_ref(),
-            state: &self.state,
-            waiting: &self.sampler.waiting,
-        };
-        snapshot.save()
     }
 
     fn config(&self) -> &RunConfig {

@@ -29,8 +29,9 @@ use self::config::{ModelSizes, WarmupTraining};
 use self::teacher::Teacher;
 use crate::host_memory::Memory;
 use crate::training::adamw::AdamW;
+use crate::training::judge::Judge;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
-use crate::training::rollout::{Engine, Judge, SamplingPass};
+use crate::training::rollout::{Engine, SamplingPass};
 use decoder::generation::{GenerationOptions, SamplingKey};
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, Ranks};
@@ -100,6 +101,8 @@ pub(crate) fn warm_up(
     let held_out: Vec<Prompt> =
         held_out.map(|question| prompt(&tokenizer, question)).collect::<anyhow::Result<_>>()?;
 
+    let by_last_number = reward_math::Options { last_number: true, ..Default::default() };
+    let judge = Judge::plain(tokenizer.clone(), by_last_number)?;
     let (low, high) = training.target_accuracy;
     let (mut step, mut measured) = (0, None::<Measurement>);
     while step < training.max_steps {
@@ -113,7 +116,7 @@ pub(crate) fn warm_up(
         if step.is_multiple_of(training.evaluate_every) {
             let seed = purpose_seed(config.seed, Purpose::Evaluation);
             let key = SamplingKey { seed, step, prompt: 0 };
-            measured = Some(measure(&model, &tokenizer, &held_out, training, key)?);
+            measured = Some(measure(&model, &judge, &held_out, training, key)?);
         }
         progress(step, loss, measured);
         if measured.is_some_and(|measured| measured.accuracy >= low) {
@@ -155,7 +158,7 @@ fn supervised_step(
     let tokens: usize = sequences.iter().map(|sequence| sequence.response.len()).sum();
     let weight = 1.0 / tokens as f64;
     let cotangent = Cotangent { log_prob: vec![-weight; tokens], entropy: None };
-    let log_prob = pass.accumulate_gradient(&sequences, &cotangent)?;
+    let log_prob = pass.checkpointed_forward(&sequences).backward(&cotangent)?;
     optimizer.step(&Ranks::single(), learning_rate)?;
     Ok(-weight * log_prob.iter().sum::<f64>())
 }
@@ -174,7 +177,7 @@ fn pass<'a>(model: &'a Decoder, training: &WarmupTraining) -> PolicyPass<'a> {
 /// Accuracy and mean entropy of sampled answers to held-out questions.
 fn measure(
     model: &Decoder,
-    tokenizer: &TextTokenizer,
+    judge: &Judge,
     held_out: &[Prompt],
     training: &WarmupTraining,
     key: SamplingKey,
@@ -185,20 +188,15 @@ fn measure(
         stop_ids: vec![END_OF_TEXT_ID],
         ..GenerationOptions::default()
     };
-    let by_last_number = reward_math::Options { last_number: true, ..Default::default() };
-    let judge = Judge::plain(tokenizer.clone(), by_last_number);
     let prompts: Vec<&Prompt> = held_out.iter().collect();
     let (mesh, engine) = (DeviceMesh::single(), Engine::Own(model));
-    let pass = SamplingPass { engine, options: &options, judge: &judge };
+    let pass = SamplingPass { engine, options: &options, judge };
     let samples = pass.roll_out(&mesh, &prompts, key, &|_| ())?.samples;
     let right = samples.iter().filter(|sample| sample.verdict.is_right()).count();
-    let pass = self::pass(model, training);
     let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
-    let entropy = pass.statistics(&sequences).entropy;
-    Ok(Measurement {
-        accuracy: right as f64 / samples.len() as f64,
-        entropy: entropy.iter().sum::<f64>() / entropy.len() as f64,
-    })
+    let statistics = self::pass(model, training).statistics(&sequences);
+    let accuracy = right as f64 / samples.len() as f64;
+    Ok(Measurement { accuracy, entropy: statistics.mean_entropy() })
 }
 
 fn example(

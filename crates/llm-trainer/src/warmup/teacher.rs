@@ -55,10 +55,6 @@ impl Sum {
         let right = numbers.split_off(operator);
         Some(Self { left: numbers.parse().ok()?, right: right.parse().ok()? })
     }
-
-    fn value(self) -> i64 {
-        self.left + self.right
-    }
 }
 
 impl Teacher {
@@ -111,7 +107,7 @@ impl Styles {
         if rng.random_bool(self.worked_fraction) {
             format!("{opening}{}", self.worked(sum, rng))
         } else {
-            let value = slip(sum.value(), self.direct_slip_fraction, rng);
+            let value = slip(sum.left + sum.right, self.direct_slip_fraction, rng);
             format!("{opening}#### {value}")
         }
     }

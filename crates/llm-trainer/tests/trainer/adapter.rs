@@ -322,7 +322,8 @@ fn an_adapter_learns() {
     let ascent = Cotangent { log_prob: vec![-0.05; 20], entropy: None };
     let mut mean = Vec::new();
     for _ in 0..40 {
-        let log_prob = pass(&model, 100, 0).accumulate_gradient(&[&sequence], &ascent).unwrap();
+        let log_prob =
+            pass(&model, 100, 0).checkpointed_forward(&[&sequence]).backward(&ascent).unwrap();
         mean.push(log_prob.iter().sum::<f64>() / 20.0);
         assert!(optimizer.step(&Ranks::single(), 1e-2).unwrap().applied);
     }

@@ -144,8 +144,10 @@ fn climb(moments: Dtype, steps: usize) -> Vec<f64> {
     let mut optimizer = AdamW::new(&model, &options(moments), 3);
     let ascent = Cotangent { log_prob: vec![-1.0 / tokens as f64; tokens], entropy: None };
     let step = |_| {
-        let log_prob =
-            pass.accumulate_gradient(&sequences, &ascent).expect("the model is trainable");
+        let log_prob = pass
+            .checkpointed_forward(&sequences)
+            .backward(&ascent)
+            .expect("the model is trainable");
         optimizer.step(&Ranks::single(), 1e-3).expect("libtorch steps");
         log_prob.iter().sum::<f64>() / tokens as f64
     };

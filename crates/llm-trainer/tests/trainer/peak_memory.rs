@@ -51,7 +51,7 @@ fn forward_and_backward(model: &Decoder, tokens: usize) {
     let pass = pass(model, 100_000, usize::MAX);
     assert_eq!(pass.statistics(&sequences).entropy.len(), tokens);
     let cotangent = Cotangent { log_prob: vec![1e-3; tokens], entropy: Some(vec![1e-3; tokens]) };
-    pass.accumulate_gradient(&sequences, &cotangent).expect("the model is trainable");
+    pass.checkpointed_forward(&sequences).backward(&cotangent).expect("the model is trainable");
 }
 
 /// Runs itself in a process of its own, as a peak is that of a whole process.

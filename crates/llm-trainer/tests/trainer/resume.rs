@@ -95,6 +95,10 @@ fn a_run_goes_on_in_its_folder_with_other_steps_intervals_and_batches() {
     let at_two = folder.join("checkpoints/step-2");
     let other = [&further[..], &["training.micro_batch_tokens=20"]].concat();
     assert_success(&resume(resumed.path(), at_two.to_str().unwrap(), &other));
+    let another =
+        r#"{"after_step":2,"before":"64","field":"training.micro_batch_tokens","now":"20"}"#;
+    let longer = std::fs::read_to_string(folder.join("changes.jsonl")).unwrap();
+    assert_eq!(longer, format!("{history}{another}\n"), "old lines are kept");
     let pairs = comparable_metrics(uninterrupted.path()).concat();
     for ((name, uninterrupted), (_, other)) in
         pairs.iter().zip(comparable_metrics(resumed.path()).concat())

@@ -42,7 +42,7 @@ fn only_drawn_tokens_have_a_gradient() {
             let (trained, expected) = (trainable(), trainable());
             let column = Cotangent { log_prob: [&cotangent[..], &[0.9]].concat(), entropy: None };
             let pass = PolicyPass { temperature: 1.0, ..pass(&trained, budget, activation_bytes) };
-            let log_prob = pass.accumulate_gradient(&[&turns, &other], &column).unwrap();
+            let log_prob = pass.checkpointed_forward(&[&turns, &other]).backward(&column).unwrap();
             let objective = if restarts {
                 plain(&expected, &[1, 2, 3, 4], &[2, 3], &cotangent[..2])
                     + plain(&expected, &[9, 9, 9, 5, 8, 6, 7], &[3, 5, 6], &cotangent[2..])

@@ -79,17 +79,27 @@ section! {
 }
 
 impl OptimizerSection {
-    /// Ranges, and what a model in `dtype` can have; `section` is where it stands.
-    pub(super) fn check(&self, section: &str, dtype: Dtype, problems: &mut Problems) {
+    /// Ranges, and what a model in `dtype` can have, or a state in the host's memory; `section` is where it stands.
+    pub(super) fn check(
+        &self,
+        section: &str,
+        dtype: Dtype,
+        is_offloaded: bool,
+        problems: &mut Problems,
+    ) {
         let field = |name: &str| format!("{section}.{name}");
         let wide = self.moments == Dtype::F64;
         let expected = "\"f32\" (f64 where model.dtype is) or \"bf16\"";
         problems.add_unless(!wide, &field("moments"), "f64".to_owned(), expected);
-        let is_narrow = dtype == Dtype::Bf16 || self.master == MasterWeights::F32;
+        let is_usual = self.master == MasterWeights::F32;
+        let fits = is_usual || dtype == Dtype::Bf16;
         let expected =
             "\"f32\" unless model.dtype is \"bf16\": wider parameters are stepped as they are";
         let value = format!("{:?}", self.master.name());
-        problems.add_unless(is_narrow, &field("master"), value, expected);
+        problems.add_unless(fits, &field("master"), &value, expected);
+        // In the host's memory what stands behind a parameter is all of it.
+        let expected = "\"f32\" with parallel.offload_optimizer";
+        problems.add_unless(is_usual || !is_offloaded, &field("master"), value, expected);
         let (first, second) = self.betas;
         let good = (0.0..1.0).contains(&first) && (0.0..1.0).contains(&second);
         let value = format!("[{first}, {second}]");
@@ -109,7 +119,7 @@ mod tests {
             assert!(written.contains(&format!("master = {:?}", master.name())), "{written}");
             for dtype in [Dtype::F32, Dtype::F64, Dtype::Bf16] {
                 let mut problems = Problems::default();
-                section.check("reward_model.optimizer", dtype, &mut problems);
+                section.check("reward_model.optimizer", dtype, false, &mut problems);
                 let messages: Vec<String> = problems.0.iter().map(ToString::to_string).collect();
                 if dtype == Dtype::Bf16 || master == MasterWeights::F32 {
                     assert!(messages.is_empty(), "{messages:?}");

@@ -1,8 +1,8 @@
 //! The published runs, by name: `configs/presets`, embedded.
 
-use messages::Problem;
 use toml::{Table, Value};
 
+use super::error::Problems;
 use super::field::value_at;
 use super::load::{apply_all, from_table};
 use super::{ConfigError, Run, RunConfig};
@@ -96,11 +96,10 @@ impl Run {
     pub fn from_preset(name: &str, overrides: &[String]) -> Result<Self, ConfigError> {
         let mut table = preset(name)?.table();
         apply_all(&mut table, overrides)?;
-        let mut missing = Vec::new();
+        let mut problems = Problems::default();
         for (field, expected, stand_in) in OPEN {
             if value_at(&table, field).is_none() {
-                let (field, expected) = (field.to_owned(), expected.to_owned());
-                missing.push(Problem { field, value: "missing".to_owned(), expected });
+                problems.add(field, "missing", expected);
                 apply_all(&mut table, &[stand_in.to_owned()])?;
             }
         }
@@ -108,11 +107,12 @@ impl Run {
             .map_err(|message| ConfigError::of_override(&overrides.join(" --set "), message))?;
         let origin = format!("--preset {name}");
         match config.resolve() {
-            Ok(run) if missing.is_empty() => return Ok(run),
-            Ok(_) => {}
-            Err(ConfigError::Invalid { problems, .. }) => missing.extend(problems),
-            Err(other) => return Err(other),
+            Ok(run) => problems.finish(&origin).map(|()| run),
+            Err(ConfigError::Invalid { problems: more, .. }) => {
+                problems.0.extend(more);
+                Err(ConfigError::Invalid { origin, problems: problems.0 })
+            }
+            other => other,
         }
-        Err(ConfigError::Invalid { origin, problems: missing })
     }
 }

@@ -13,8 +13,8 @@ use super::error::Problems;
 use super::field::out_of_range;
 use super::run::Run;
 use super::{
-    ConfigError, KlPlacement, LoraSection, MasterWeights, RatioTo, ReferenceKl, RewardModelSection,
-    RolloutEngine, RunConfig,
+    ConfigError, KlPlacement, LoraSection, RatioTo, ReferenceKl, RewardModelSection, RolloutEngine,
+    RunConfig,
 };
 use crate::metrics::METRICS;
 use crate::overlong::Overlong;
@@ -46,20 +46,23 @@ impl RunConfig {
         self.check_rollout(&mut problems);
         self.check_algorithm(&mut problems);
         self.check_control(&mut problems);
-        self.optimizer.check("optimizer", self.model.dtype, &mut problems);
         if let (AdvantageEstimator::Prime(_), None) =
             (&self.algorithm.advantage, &self.reward_model)
         {
             self.reward_model = Some(RewardModelSection::default());
         }
+        let mut optimizers = vec![("optimizer", &self.optimizer)];
         if let Some(reward_model) = &self.reward_model {
-            let prompts = self.rollout.prompts_per_step;
-            let policy = (self.model.path.as_path(), self.model.dtype);
+            let (prompts, policy) = (self.rollout.prompts_per_step, &self.model.path);
             reward_model.check(&self.algorithm.advantage, policy, prompts, &mut problems);
+            optimizers.push(("reward_model.optimizer", &reward_model.optimizer));
+        }
+        for (section, optimizer) in optimizers {
+            let is_offloaded = self.parallel.offload_optimizer;
+            optimizer.check(section, self.model.dtype, is_offloaded, &mut problems);
         }
         self.evaluation.check(self.data.evaluation.is_some(), &mut problems);
         self.dynamic_sampling.check(&mut problems);
-        self.check_offload(&mut problems);
         problems.0.extend(self.lora.iter().filter_map(LoraSection::problem));
         self.rollout.check_servers(self.lora.is_some(), &mut problems);
         self.check_environment(&mut problems);
@@ -82,21 +85,6 @@ impl RunConfig {
             reward_model.fill_in(&self.model.place(), mini_batch_prompts);
         }
         Ok(Run { config: self, named: None })
-    }
-
-    /// In the host's memory what stands behind a parameter is all of it.
-    fn check_offload(&self, problems: &mut Problems) {
-        let of_reward_model = self.reward_model.as_ref().map(|section| &section.optimizer);
-        let sections =
-            [("optimizer", Some(&self.optimizer)), ("reward_model.optimizer", of_reward_model)];
-        for (section, optimizer) in sections {
-            let Some(optimizer) = optimizer else { continue };
-            let is_whole = optimizer.master == MasterWeights::F32;
-            let value = format!("{:?}", optimizer.master.name());
-            let expected = "\"f32\" with parallel.offload_optimizer";
-            let fits = is_whole || !self.parallel.offload_optimizer;
-            problems.add_unless(fits, &format!("{section}.master"), value, expected);
-        }
     }
 
     fn check_name(&self, problems: &mut Problems) {

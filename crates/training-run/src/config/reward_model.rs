@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 use super::error::Problems;
 use super::optimizer::OptimizerSection;
-use model_files::dtype::Dtype;
 
 /// When the reward model learns from a step's responses; verl's names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -69,7 +68,7 @@ impl RewardModelSection {
     pub(super) fn check(
         &self,
         advantage: &AdvantageEstimator,
-        (policy, dtype): (&Path, Dtype),
+        policy: &Path,
         prompts_per_step: usize,
         problems: &mut Problems,
     ) {
@@ -81,7 +80,6 @@ impl RewardModelSection {
         let divides = mini_batch == 0 || prompts_per_step.is_multiple_of(mini_batch);
         let expected = format!("0 or a divisor of rollout.prompts_per_step = {prompts_per_step}");
         problems.require(divides, "reward_model.mini_batch_prompts", mini_batch, &expected);
-        self.optimizer.check("reward_model.optimizer", dtype, problems);
         let or_policy = |path: &PathBuf| {
             if path.as_os_str().is_empty() { policy.to_path_buf() } else { path.clone() }
         };

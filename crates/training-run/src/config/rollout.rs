@@ -218,7 +218,7 @@ impl EngineServers {
     /// Body of the request that makes a server load the weights in `directory`; `None` if the template is no JSON.
     pub fn reload_request(&self, directory: &str) -> Option<serde_json::Value> {
         let quoted = serde_json::Value::from(directory).to_string();
-        let body = self.reload_body.replace("{path}", quoted.trim_matches('"'));
+        let body = self.reload_body.replace("{path}", &quoted[1..quoted.len() - 1]);
         serde_json::from_str(&body).ok()
     }
 }

@@ -164,7 +164,7 @@ pub struct DataSection {
     #[serde(default)]
     pub prompt: PromptFormat,
     /// Longest prompt, in tokens.
-    #[serde(default = "default_max_prompt_tokens")]
+    #[serde(default = "number::<1024>")]
     #[schemars(range(min = 1, max = 16_777_216))]
     pub max_prompt_tokens: usize,
     /// Treatment of a longer prompt: `"error"` refuses to start, `"drop"` leaves it out and counts
@@ -173,8 +173,9 @@ pub struct DataSection {
     pub over_long_prompts: OverLongPrompt,
 }
 
-fn default_max_prompt_tokens() -> usize {
-    1024
+/// A default that stands at its field.
+fn number<const DEFAULT: usize>() -> usize {
+    DEFAULT
 }
 
 /// `[training]`
@@ -185,12 +186,12 @@ pub struct TrainingSection {
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub steps: u64,
     /// Tokens of one micro-batch; at least `data.max_prompt_tokens + rollout.max_response_tokens`.
-    #[serde(default = "default_micro_batch_tokens")]
+    #[serde(default = "number::<16_384>")]
     #[schemars(range(max = 1_073_741_824))]
     pub micro_batch_tokens: usize,
     /// Memory for activations of the backward pass; what does not fit is computed again. Changes
     /// speed and memory, not a bit of the result.
-    #[serde(default = "default_activation_bytes")]
+    #[serde(default = "number::<{ TrainingSection::DEFAULT_ACTIVATION_BYTES }>")]
     pub activation_bytes: usize,
     /// On a GPU, gradients of attention and of the embedding are added in one order, so that a run
     /// repeats and resumes to the bit. Its cost is not measured, and it was not tried with experts.
@@ -202,14 +203,6 @@ pub struct TrainingSection {
 impl TrainingSection {
     /// Enough for small models to compute nothing twice.
     pub const DEFAULT_ACTIVATION_BYTES: usize = 2 << 30;
-}
-
-fn default_activation_bytes() -> usize {
-    TrainingSection::DEFAULT_ACTIVATION_BYTES
-}
-
-fn default_micro_batch_tokens() -> usize {
-    16_384
 }
 
 section! {

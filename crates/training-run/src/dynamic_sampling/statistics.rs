@@ -29,12 +29,6 @@ pub struct SamplingStatistics {
 }
 
 impl SamplingStatistics {
-    /// Fraction of the sampled prompts that could be trained on; 1 if there were none.
-    pub fn kept_fraction(&self) -> f64 {
-        let left_out = self.too_low + self.too_high;
-        if self.asked == 0 { 1.0 } else { (self.asked - left_out) as f64 / self.asked as f64 }
-    }
-
     /// Writes the counts as metrics of the step; fractions of no prompts are absent.
     pub fn record(&self, metrics: &mut StepMetrics) {
         metrics.insert(metric!("train/num_gen_batches"), self.batches as f64);
@@ -45,7 +39,8 @@ impl SamplingStatistics {
         if self.asked == 0 {
             return;
         }
-        metrics.insert(metric!("sampling/kept_fraction"), self.kept_fraction());
+        let kept = self.asked - self.too_low - self.too_high;
+        metrics.insert(metric!("sampling/kept_fraction"), kept as f64 / self.asked as f64);
         let size = self.pass_histogram.len() - 1;
         let mut bins = [0_usize; 5];
         for (right, &groups) in self.pass_histogram.iter().enumerate() {

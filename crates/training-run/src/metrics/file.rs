@@ -19,32 +19,13 @@ pub struct MetricsWriter {
 }
 
 impl MetricsWriter {
-    /// Starts a new file.
+    /// Starts the file with these rows; others that it has, and a torn last line, are removed.
     ///
     /// # Errors
     ///
-    /// [`RunFileError`] if it exists already or cannot be created.
-    pub fn create(path: &Path) -> Result<Self, RunFileError> {
-        let file = OpenOptions::new().append(true).create_new(true).open(path);
-        let file = file.map_err(FileError::of(path, "create"))?;
-        Ok(Self { file, path: path.to_path_buf() })
-    }
-
-    /// Resumes a file after a checkpoint of `last_step`. A torn last line and the lines of later steps, which will be repeated,
-    /// are removed first.
-    ///
-    /// # Errors
-    ///
-    /// [`RunFileError`], naming file and line.
-    pub fn resume(path: &Path, last_step: u64) -> Result<Self, RunFileError> {
-        let mut text = String::new();
-        if path.exists() {
-            for step in read_metrics(path)? {
-                if step.step() <= last_step {
-                    text.push_str(&step.to_json_line());
-                }
-            }
-        }
+    /// A write that failed.
+    pub fn begin(path: &Path, rows: &[StepMetrics]) -> Result<Self, FileError> {
+        let text: String = rows.iter().map(StepMetrics::to_json_line).collect();
         write_atomically(path, text.as_bytes())?;
         let file = OpenOptions::new().append(true).open(path);
         let file = file.map_err(FileError::of(path, "open"))?;

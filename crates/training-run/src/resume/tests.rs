@@ -3,6 +3,7 @@
 use super::*;
 use crate::config::CheckpointSection;
 use crate::manifest;
+use crate::run_directory::TRAINER_FOLDER;
 
 /// A run's folder with checkpoints of these steps, all of configuration `a = 1`.
 fn run(root: &Path, steps: &[u64]) {
@@ -11,9 +12,9 @@ fn run(root: &Path, steps: &[u64]) {
     for &step in steps {
         let folder = directory.begin_checkpoint(step).unwrap();
         fs::create_dir(folder.path().join(TRAINER_FOLDER)).unwrap();
-        let state = folder.path().join(TRAINER_FOLDER).join(STATE_FILE);
+        let state = folder.path().join(trainer_file(STATE_FILE));
         fs::write(state, format!("{{\"step\": {step}}}")).unwrap();
-        directory.finish_checkpoint(step, folder, &CheckpointSection::default(), |_| None).unwrap();
+        directory.finish_checkpoint(step, folder, &CheckpointSection::default()).unwrap();
     }
 }
 
@@ -58,7 +59,7 @@ fn what_is_no_checkpoint_is_described() {
     fs::create_dir(place("model")).unwrap();
     fs::write(place("model").join("config.json"), "{}").unwrap();
     fs::create_dir_all(place("broken").join(TRAINER_FOLDER)).unwrap();
-    fs::write(place("broken").join(TRAINER_FOLDER).join(STATE_FILE), "{\"step\": -1}").unwrap();
+    fs::write(place("broken").join(trainer_file(STATE_FILE)), "{\"step\": -1}").unwrap();
     for (name, expected) in [
         (
             "nowhere",
@@ -148,7 +149,7 @@ fn a_run_is_trained_by_one_process_and_from_where_it_stands() {
     );
     directory.check_latest(start.as_ref()).unwrap();
     let checkpoint = directory.begin_checkpoint(4).unwrap();
-    directory.finish_checkpoint(4, checkpoint, &CheckpointSection::default(), |_| None).unwrap();
+    directory.finish_checkpoint(4, checkpoint, &CheckpointSection::default()).unwrap();
     let text = directory.check_latest(start.as_ref()).unwrap_err().to_string();
     assert!(
         text.contains("trained this run meanwhile, up to step 4; expected it as it was"),

@@ -139,13 +139,10 @@ fn add_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     hash.update(length.to_le_bytes());
     // Small files are read whole.
     let piece_bytes = if length <= STRIDE_BYTES { STRIDE_BYTES } else { PIECE_BYTES };
-    let mut piece = Vec::new();
     let mut start = 0;
     while start < length {
         file.seek(SeekFrom::Start(start))?;
-        piece.clear();
-        file.by_ref().take(piece_bytes).read_to_end(&mut piece)?;
-        hash.update(&piece);
+        io::copy(&mut file.by_ref().take(piece_bytes), hash)?;
         start += STRIDE_BYTES;
     }
     Ok(())

@@ -7,7 +7,10 @@ use rl_losses::{
     AdvantageEstimator, Anchor, Base, Cispo, KlCov, PassAtK, Penalty, PolicyLoss,
     ReinforcePlusPlus, Treatment,
 };
-use training_run::config::{ConfigError, Device, Dtype, RewardModelUpdate, Run, RunConfig};
+use serde_json::json;
+use training_run::config::{
+    ConfigError, Device, Dtype, EngineServers, RewardModelUpdate, Run, RunConfig,
+};
 use workspace_tests::files::{folder, message};
 
 pub(crate) const SMALL: &str = r#"name = "small"
@@ -478,4 +481,13 @@ fn evaluation_and_checkpoints_come_when_due_and_at_the_end() {
     let run = resolve(&[]).unwrap();
     assert_eq!(due(&|step| run.evaluates_at(step)), [0; 0]);
     assert_eq!(due(&|step| run.saves_at(step)), [10]);
+}
+
+/// A quote at the end of the name made a body that is no JSON, and an empty request.
+#[test]
+fn a_directory_is_quoted_in_the_body_of_a_reload() {
+    for directory in ["/w", "/a \"b\"", "c\\"] {
+        let body = EngineServers::default().reload_request(directory);
+        assert_eq!(body, Some(json!({ "path": directory })));
+    }
 }

@@ -5,8 +5,7 @@ use std::fs;
 use serde_json::json;
 use training_run::config::CheckpointSection;
 use training_run::metric;
-use training_run::metrics::StepMetrics;
-use training_run::retention::scores;
+use training_run::metrics::{MetricsWriter, StepMetrics};
 use training_run::run_directory::{Checkpoint, RunDirectory};
 use workspace_tests::files::{folder, message, names};
 
@@ -14,7 +13,7 @@ fn save(directory: &RunDirectory, step: u64, keep: usize) {
     let progress = directory.begin_checkpoint(step).expect("the folder can be made");
     fs::write(progress.path().join("weights"), step.to_string()).expect("it can be written");
     let last = CheckpointSection { keep, ..CheckpointSection::default() };
-    directory.finish_checkpoint(step, progress, &last, |_| None).expect("it can be finished");
+    directory.finish_checkpoint(step, progress, &last).expect("it can be finished");
 }
 
 #[test]
@@ -98,11 +97,10 @@ fn the_best_and_every_so_manieth_checkpoint_stay_beside_the_last() {
             metrics
         })
         .collect();
+    MetricsWriter::begin(&directory.metrics(), &history).unwrap();
     for step in 1..=6 {
         let progress = directory.begin_checkpoint(step).unwrap();
-        let scored = scores(&history, "critic/rewards/mean");
-        let score = |step: u64| scored.get(&step).copied();
-        directory.finish_checkpoint(step, progress, &rules, score).unwrap();
+        directory.finish_checkpoint(step, progress, &rules).unwrap();
     }
     let steps: Vec<u64> =
         directory.list_checkpoints().unwrap().iter().map(|checkpoint| checkpoint.step).collect();

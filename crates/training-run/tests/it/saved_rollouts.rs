@@ -2,7 +2,7 @@ use std::path::Path;
 
 use question_data::question_order::DataCursor;
 use training_run::config::RunConfig;
-use training_run::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics};
+use training_run::dynamic_sampling::{GroupSampler, SampledGroup, SamplingStatistics, StepGroups};
 use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts, SavedStep};
 use workspace_tests::files::{folder, message};
 
@@ -29,8 +29,10 @@ fn step(step: u64) -> SavedStep<String> {
         step,
         weights: "abc".to_owned(),
         cursor: DataCursor { epoch: 1, position: 7 },
-        statistics: SamplingStatistics { asked: 2, ..SamplingStatistics::default() },
-        groups: vec![group("first\nline"), group("second")],
+        sampled: StepGroups {
+            groups: vec![group("first\nline"), group("second")],
+            statistics: SamplingStatistics { asked: 2, ..SamplingStatistics::default() },
+        },
         waiting: GroupSampler::default(),
     }
 }

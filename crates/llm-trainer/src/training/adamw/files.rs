@@ -5,11 +5,10 @@ use std::path::Path;
 use tch::{Device, Kind, Tensor};
 use whole_file::FileError;
 
-use super::place::Place;
-use super::saved::{SavedState, WHOLE};
+use super::saved::SavedState;
 use super::{AdamW, Stepped};
 use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
-use decoder::tensor_file::{TensorFile, TensorFileError, write_tensors};
+use decoder::tensor_file::{TensorFileError, write_tensors};
 
 /// Column of the weights that are stepped, in `f32` at least.
 const MASTER: &str = "master";
@@ -42,32 +41,7 @@ impl AdamW {
     /// Restores the state of the same model from the folder it was saved to, by any number of ranks, with `master` as `"f32"`
     /// or `"split"`. The parameters must be those that were saved with it.
     pub(crate) fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        let has_all = self.sharding.is_none()
-            && self.tensors.iter().all(|stepped| stepped.place.shard.is_none());
-        if has_all && !SavedState::is_sharded(folder) {
-            return Ok(self.restore(&folder.join(WHOLE))?);
-        }
-        let _no_grad = tch::no_grad_guard();
-        let saved = SavedState::open(folder)?;
-        let sharding = self.sharding.as_ref();
-        let expected = sharding.map_or(self.tensors.len(), |sharding| sharding.parameters.len());
-        let parameters = saved.parameters();
-        anyhow::ensure!(
-            parameters == expected,
-            "{}: holds {parameters} parameters, expected {expected}: another model's",
-            folder.display()
-        );
-        let mut steps = Vec::new();
-        for stepped in &mut self.tensors {
-            let (place, length) = (stepped.place.clone(), stepped.parameter.numel().try_into()?);
-            let read = |column: &str, kind: Kind| saved.elements(column, &place, length, kind);
-            for (column, moment) in [FIRST, SECOND].into_iter().zip(&mut stepped.moments) {
-                moment.copy_(&read(column, moment.kind())?.view_as(moment));
-            }
-            steps.push(saved.step(&place.name)?);
-            stepped.restore_weight(|column| saved.has(column, &place.name), read)?;
-        }
-        self.check_restored(folder, &steps)?;
+        self.restore_saved(&SavedState::open(folder)?)?;
         Ok(self.gather_parameters()?)
     }
 
@@ -77,55 +51,28 @@ impl AdamW {
     ///
     /// If the file cannot be read, or its tensors are not those of this model.
     pub fn restore(&mut self, path: &Path) -> Result<(), TensorFileError> {
-        let _no_grad = tch::no_grad_guard();
-        let file = TensorFile::open(path)?;
-        let (mut expected, mut steps) = (0, Vec::new());
-        for stepped in &mut self.tensors {
-            let (name, shape) = (stepped.place.name.clone(), stepped.parameter.size());
-            let key = |column: &str| format!("{column}/{name}");
-            let has = |column: &str| file.shape(&key(column)).is_some();
-            stepped
-                .restore_weight(has, |column, kind| file.tensor(&key(column), &shape, &[kind]))?;
-            for (column, moment) in [FIRST, SECOND].into_iter().zip(&mut stepped.moments) {
-                moment.copy_(&file.tensor(&key(column), &shape, &[moment.kind()])?);
-            }
-            steps.push(file.tensor(&key(STEP), &[], &[Kind::Float])?);
-            let written = [MASTER, LOWER, FIRST, SECOND, STEP];
-            expected += written.into_iter().filter(|column| has(column)).count();
-        }
-        let count = file.names().count();
-        if count != expected {
-            let problem = format!("{count} tensors, expected {expected}: another model's");
-            return Err(TensorFileError::malformed(path, problem));
-        }
-        self.check_restored(path, &steps)
+        self.restore_saved(&SavedState::of(path, &[path.to_owned()])?)
     }
 
-    /// Checks the numbers that were read from `path`, with the `steps` of each tensor: all have taken as many.
-    fn check_restored(&mut self, path: &Path, steps: &[Tensor]) -> Result<(), TensorFileError> {
-        let malformed = |fault: String, expected: &str| {
-            TensorFileError::malformed(path, format!("{fault}, expected {expected}"))
-        };
-        for Stepped { place: Place { name, .. }, moments: [_, second], .. } in &self.tensors {
-            if second.numel() > 0 {
-                let least = second.min().double_value(&[]);
-                if least < 0.0 {
-                    let fault = format!("tensor `{SECOND}/{name}` holds {least}");
-                    return Err(malformed(fault, "none below 0"));
+    fn restore_saved(&mut self, saved: &SavedState) -> Result<(), TensorFileError> {
+        let _no_grad = tch::no_grad_guard();
+        let mut applied = None;
+        for stepped in &mut self.tensors {
+            stepped.restore(saved)?;
+            for (tensor, count) in saved.steps(&stepped.place.name)? {
+                let refused =
+                    |expected: &str| saved.refused(tensor, &format!("is {count}"), expected);
+                let taken = whole_step(count).ok_or_else(|| refused("a number of steps"))?;
+                let first = *applied.get_or_insert(taken);
+                if taken != first {
+                    return Err(refused(&format!("{first}, as for the other tensors")));
                 }
             }
         }
-        let mut applied = None;
-        for (Stepped { place: Place { name, .. }, .. }, steps) in self.tensors.iter().zip(steps) {
-            let count = steps.double_value(&[]);
-            let fault =
-                |expected: &str| malformed(format!("tensor `{STEP}/{name}` is {count}"), expected);
-            let taken = whole_step(count).ok_or_else(|| fault("a number of steps"))?;
-            let first = *applied.get_or_insert(taken);
-            if taken != first {
-                return Err(fault(&format!("{first}, as for the other tensors")));
-            }
-        }
+        let sharding = self.sharding.as_ref();
+        saved.check_parameters(
+            sharding.map_or(self.tensors.len(), |sharding| sharding.parameters.len()),
+        )?;
         self.applied = applied.unwrap_or(0);
         Ok(())
     }
@@ -142,21 +89,20 @@ impl Stepped {
         }
     }
 
-    /// Restores the weight from its written form, complete or as the lower half. The parameter, read from the
-    /// model's file, is the upper half. `has` tells whether a column exists, `read` reads it in a kind.
-    fn restore_weight(
-        &mut self,
-        has: impl Fn(&str) -> bool,
-        read: impl Fn(&str, Kind) -> Result<Tensor, TensorFileError>,
-    ) -> Result<(), TensorFileError> {
+    /// Restores the moments and the weight, which is written complete or as the lower half. The parameter, read from the model's
+    /// file, is then the upper half.
+    fn restore(&mut self, saved: &SavedState) -> Result<(), TensorFileError> {
         let is_split = self.is_split();
-        let Self { parameter, copy, .. } = self;
-        let kind = wide_kind(parameter);
+        let Self { parameter, place, copy, moments, .. } = self;
+        let (shape, kind) = (parameter.size(), wide_kind(parameter));
+        let read = |column: &str, kind: Kind| -> Result<Tensor, TensorFileError> {
+            Ok(saved.elements(column, place, shape.iter().product(), kind)?.view(shape.as_slice()))
+        };
         let read_weight = |parameter: &Tensor| {
-            if has(MASTER) || !has(LOWER) {
-                return Ok(read(MASTER, kind)?.view_as(parameter));
+            if saved.has(MASTER, &place.name) || !saved.has(LOWER, &place.name) {
+                return read(MASTER, kind);
             }
-            let lower = read(LOWER, Kind::Int16)?.view_as(parameter);
+            let lower = read(LOWER, Kind::Int16)?;
             // The parameter may have a wider kind here.
             let upper = nearest(&parameter.detach().to_kind(Kind::Float));
             Ok(joined(&upper, &lower.to_device(upper.device())).to_kind(kind))
@@ -174,6 +120,14 @@ impl Stepped {
                 let stored = if is_narrow(parameter) { &nearest(master) } else { master };
                 parameter.copy_(stored);
             }
+        }
+        for (column, moment) in [FIRST, SECOND].into_iter().zip(moments.iter_mut()) {
+            moment.copy_(&read(column, moment.kind())?);
+        }
+        let least = moments[1].min().double_value(&[]);
+        if least < 0.0 {
+            let tensor = format!("{SECOND}/{}", place.name);
+            return Err(saved.refused(&tensor, &format!("holds {least}"), "none below 0"));
         }
         Ok(())
     }

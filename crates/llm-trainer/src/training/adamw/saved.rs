@@ -9,7 +9,7 @@
 //! A shard's names tell where its elements belong, so any number of ranks can read the shards of any other number. For a model
 //! split over tensor-parallel ranks, NAME is followed by the part: `NAME[1:0/2]` is part 0 of 2 along dimension 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use decoder::model::TensorShard;
 use decoder::tensor_file::{TensorFile, TensorFileError};
 
 /// The file of a state that one process wrote.
-pub(super) const WHOLE: &str = "optimizer.safetensors";
+const WHOLE: &str = "optimizer.safetensors";
 
 /// The file of one of `ranks` that write the state.
 pub(super) fn file_name(rank: usize, ranks: usize) -> String {
@@ -34,7 +34,8 @@ pub(super) fn file_name(rank: usize, ranks: usize) -> String {
 /// A saved state whose file headers have been read.
 #[derive(Debug)]
 pub(super) struct SavedState {
-    folder: PathBuf,
+    /// The single file, or the folder of the shards.
+    path: PathBuf,
     files: Vec<TensorFile>,
     /// `COLUMN/NAME` → the parts it was written in.
     shards: BTreeMap<String, BTreeMap<Option<TensorShard>, Runs>>,
@@ -53,17 +54,19 @@ struct Run {
 }
 
 impl SavedState {
-    /// Returns true if a folder holds shards.
-    pub(super) fn is_sharded(folder: &Path) -> bool {
-        !folder.join(WHOLE).exists() && shard_files(folder).is_ok_and(|names| !names.is_empty())
-    }
-
-    /// Opens the single file, or all shards.
+    /// Opens the single file of a folder, or all shards.
     pub(super) fn open(folder: &Path) -> Result<Self, TensorFileError> {
         let single = folder.join(WHOLE);
-        let paths = if single.exists() { vec![single] } else { shards(folder)? };
+        if single.exists() {
+            return Self::of(&single, std::slice::from_ref(&single));
+        }
+        Self::of(folder, &shards(folder)?)
+    }
+
+    /// Opens the files of a state at `path`.
+    pub(super) fn of(path: &Path, files: &[PathBuf]) -> Result<Self, TensorFileError> {
         let files: Vec<TensorFile> =
-            paths.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
+            files.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
         let mut shards: BTreeMap<String, BTreeMap<Option<TensorShard>, Runs>> = BTreeMap::new();
         for (file, opened) in files.iter().enumerate() {
             for key in opened.names() {
@@ -78,11 +81,24 @@ impl SavedState {
                 runs.insert(start, run);
             }
         }
-        Ok(Self { folder: folder.to_owned(), files, shards })
+        Ok(Self { path: path.to_owned(), files, shards })
     }
 
-    pub(super) fn parameters(&self) -> usize {
-        self.shards.keys().filter(|key| key.starts_with("step/")).count()
+    /// Checks the number of parameters that any column names.
+    pub(super) fn check_parameters(&self, expected: usize) -> Result<(), TensorFileError> {
+        let names = self.shards.keys().map(|key| key.split_once('/').map_or(&**key, |two| two.1));
+        let count = names.collect::<BTreeSet<&str>>().len();
+        if count == expected {
+            return Ok(());
+        }
+        let problem = format!("holds {count} parameters, expected {expected}: another model's");
+        Err(TensorFileError::malformed(&self.path, problem))
+    }
+
+    /// The error of a tensor with this fault.
+    pub(super) fn refused(&self, tensor: &str, fault: &str, expected: &str) -> TensorFileError {
+        let problem = format!("tensor `{tensor}` {fault}, expected {expected}");
+        TensorFileError::malformed(&self.path, problem)
     }
 
     /// Returns true if a column of parameter `name` was written.
@@ -127,7 +143,7 @@ impl SavedState {
     }
 
     fn missing(&self, tensor: &str, expected: &[i64]) -> TensorFileError {
-        TensorFileError::missing(&self.folder, tensor, expected)
+        TensorFileError::missing(&self.path, tensor, expected)
     }
 
     /// Elements of a part that was written as such; `shape` is the part's.
@@ -139,9 +155,11 @@ impl SavedState {
         Range { start: mut next, end }: Range<i64>,
         kind: Kind,
     ) -> Result<Tensor, TensorFileError> {
-        let runs = self.shards.get(key).and_then(|shards| shards.get(&shard));
+        let Some(runs) = self.shards.get(key).and_then(|shards| shards.get(&shard)) else {
+            return Err(self.missing(key, shape));
+        };
         let mut pieces = Vec::new();
-        for (&start, run) in runs.into_iter().flatten() {
+        for (&start, run) in runs {
             let length = run.length.unwrap_or_else(|| shape.iter().product());
             if start > next || next >= end {
                 break;
@@ -161,14 +179,16 @@ impl SavedState {
         Ok(Tensor::cat(&pieces, 0))
     }
 
-    /// Number of optimiser steps that parameter `name` has taken, as a scalar tensor.
-    pub(super) fn step(&self, name: &str) -> Result<Tensor, TensorFileError> {
+    /// Numbers of optimiser steps that parameter `name` has taken, one of each run, with the name of the tensor that holds it.
+    pub(super) fn steps(&self, name: &str) -> Result<Vec<(&str, f64)>, TensorFileError> {
         let key = format!("step/{name}");
-        let runs = self.shards.get(&key).and_then(|shards| shards.values().next());
-        match runs.and_then(|runs| runs.values().next()) {
-            Some(run) => self.files[run.file].tensor(&run.key, &[], &[Kind::Float]),
-            None => Err(self.missing(&key, &[])),
-        }
+        let shards = self.shards.get(&key).ok_or_else(|| self.missing(&key, &[]))?;
+        let runs = shards.values().flat_map(BTreeMap::values);
+        runs.map(|Run { file, key, .. }| {
+            let count = self.files[*file].tensor(key, &[], &[Kind::Float])?;
+            Ok((key.as_str(), count.double_value(&[])))
+        })
+        .collect()
     }
 }
 

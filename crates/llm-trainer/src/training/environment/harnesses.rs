@@ -38,7 +38,7 @@ pub(super) struct Task<'a> {
 /// The processes; each starts with its first rollout, and again after a failure.
 #[derive(Debug)]
 pub(super) struct Harnesses {
-    command: Arc<[String]>,
+    command: Vec<String>,
     wait: Duration,
     processes: Vec<Arc<Mutex<Option<LineProcess>>>>,
 }
@@ -47,7 +47,7 @@ impl Harnesses {
     pub(super) fn new(section: &EnvironmentSection) -> Self {
         let new = || Arc::new(Mutex::new(None));
         Self {
-            command: section.command.clone().into(),
+            command: section.command.clone(),
             wait: Duration::from_secs_f64(section.timeout_seconds),
             processes: std::iter::repeat_with(new).take(section.workers).collect(),
         }
@@ -62,25 +62,16 @@ impl Harnesses {
         events: &Sender<Event>,
     ) -> anyhow::Result<()> {
         let slot = Arc::clone(&self.processes[harness]);
-        let mut process = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if process.is_none() {
-            *process = Some(LineProcess::start(&self.command)?);
-        }
-        drop(process);
+        let idle = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut process = idle.map_or_else(|| LineProcess::start(&self.command), Ok)?;
         let line = serde_json::to_string(task)? + "\n";
         let (wait, events) = (self.wait, events.clone());
         std::thread::Builder::new().name(format!("rollout {}", task.rollout)).spawn(move || {
-            let mut process = slot.lock().unwrap_or_else(PoisonError::into_inner);
-            let answers = process.as_mut().map(|process| process.answers(&[line], wait));
-            let answer = match answers {
-                Some(Ok(mut lines)) => Ok(lines.pop().unwrap_or_default()),
-                Some(Err(error)) => Err(format!("{error:#}")),
-                None => Err("it has no process".to_owned()),
-            };
-            if answer.is_err() {
-                *process = None;
-            }
-            drop(process);
+            let answers = process.answers(&[line], wait);
+            let answer = answers.map(|mut lines| lines.pop().unwrap_or_default());
+            let answer = answer.map_err(|error| format!("{error:#}"));
+            let kept = answer.is_ok().then_some(process);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = kept;
             // The run may have ended.
             let _heard = events.send(Event::Ended { place, answer });
         })?;

@@ -10,8 +10,9 @@ use training_run::dynamic_sampling::{Demand, SampledGroup};
 
 use super::questions::RunQuestions;
 use crate::training::engine::ExternalEngine;
+use crate::training::environment::Environment;
 use crate::training::judge::Judge;
-use crate::training::rollout::{Engine, Environment, Rollout};
+use crate::training::rollout::{Engine, Rollout};
 use crate::training::sample::{QuestionGroup, Sample};
 
 /// Questions, engine and rewards of a run; threads share them.

@@ -161,8 +161,7 @@ fn by_sampling<'a>(
     let mut passes: Vec<((usize, f64), Vec<&Prompt>)> = Vec::new();
     for prompt in prompts {
         let sampling = settings.sampling_of(&prompt.question.source);
-        let bits = |(samples, temperature): (usize, f64)| (samples, temperature.to_bits());
-        match passes.iter_mut().find(|(of, _)| bits(*of) == bits(sampling)) {
+        match passes.iter_mut().find(|(other, _)| *other == sampling) {
             Some((_, prompts)) => prompts.push(prompt),
             None => passes.push((sampling, vec![prompt])),
         }

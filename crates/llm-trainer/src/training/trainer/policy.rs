@@ -140,8 +140,11 @@ impl Policy {
         let reference = match (algorithm.reference_kl, kl, &self.reference) {
             (Some(settings), Some(controller), Some(model)) => {
                 let pass = PolicyPass { model, ..distributed.pass };
-                let plain: Vec<Sequence> =
-                    samples.iter().map(|sample| sample.sequence.without_routes()).collect();
+                let plain = |Sample { sequence, .. }: &Sample| Sequence {
+                    routes: None,
+                    ..sequence.clone()
+                };
+                let plain: Vec<Sequence> = samples.iter().map(plain).collect();
                 let sequences: Vec<&Sequence> = plain.iter().collect();
                 let log_prob =
                     DistributedPass { pass, ..distributed }.statistics(&sequences)?.log_prob;

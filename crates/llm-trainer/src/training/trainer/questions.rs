@@ -1,12 +1,14 @@
 //! The questions of a run as prompts, with notes about oddities.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use model_files::chat_template::ChatTemplate;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::arithmetic::Split;
-use question_data::dataset::{DataSource, Question};
+use question_data::dataset::DataSource;
 use question_data::prompt::Prompts;
 use training_run::config::RunConfig;
+
+use crate::training::judge::known_answer;
 
 #[derive(Debug)]
 pub(super) struct RunQuestions {
@@ -41,15 +43,14 @@ impl RunQuestions {
             anyhow::Ok(prompts)
         };
         let questions = load("train", &data.train, Split::Train, usize::MAX)?;
-        let held_out = match &data.evaluation {
-            Some(source) => {
-                let most = config.evaluation.questions;
-                let most = if most > 0 { most } else { usize::MAX };
-                Some(load("evaluation", source, Split::HeldOut, most)?)
-            }
-            None => None,
+        let most = match config.evaluation.questions {
+            0 => usize::MAX,
+            most => most,
         };
-        if let (Some(set), false) = (&held_out, config.evaluation.by_source.is_empty()) {
+        let held_out = data.evaluation.as_ref();
+        let held_out = held_out.map(|source| load("evaluation", source, Split::HeldOut, most));
+        let held_out = held_out.transpose()?;
+        if let Some(set) = &held_out {
             let has = |name: &str| set.prompts.iter().any(|prompt| prompt.question.source == name);
             if let Some(name) = config.evaluation.by_source.keys().find(|name| !has(name)) {
                 bail!(
@@ -59,11 +60,8 @@ impl RunQuestions {
         }
         // Checked before sampling starts: an answer may be readable, yet not with this run's settings.
         let all = questions.prompts.iter().chain(held_out.iter().flat_map(|set| &set.prompts));
-        for Question { id, answer, source, .. } in all.map(|prompt| &prompt.question) {
-            kinds
-                .of(source)
-                .read(answer, &config.reward.grading)
-                .with_context(|| format!("question {id}: answer {answer:?}"))?;
+        for question in all.map(|prompt| &prompt.question) {
+            known_answer(kinds.of(&question.source), question, &config.reward.grading)?;
         }
         Ok(Self { questions, held_out, notes })
     }

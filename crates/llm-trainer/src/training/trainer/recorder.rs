@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context;
 use entropy_core::token_covariances;
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::prompt::Prompt;
@@ -153,20 +152,15 @@ impl Recorder {
     }
 }
 
-/// Opens the metrics file from `step` on, and returns it with the steps that it already has.
+/// Opens the metrics file with the rows up to `step`, which will not be repeated, and returns it with them. A run that was killed
+/// before its first checkpoint starts again.
 fn begin_metrics(
     directory: &RunDirectory,
     is_resumed: bool,
     step: u64,
 ) -> anyhow::Result<(MetricsWriter, Vec<StepMetrics>)> {
     let path = directory.metrics();
-    if is_resumed && path.exists() {
-        let file = MetricsWriter::resume(&path, step)?;
-        return Ok((file, read_metrics(&path)?));
-    }
-    // A run that was killed before its first checkpoint starts again.
-    if path.exists() {
-        std::fs::remove_file(&path).with_context(|| path.display().to_string())?;
-    }
-    Ok((MetricsWriter::create(&path)?, Vec::new()))
+    let mut rows = if is_resumed && path.exists() { read_metrics(&path)? } else { Vec::new() };
+    rows.retain(|row| row.step() <= step);
+    Ok((MetricsWriter::begin(&path, &rows)?, rows))
 }

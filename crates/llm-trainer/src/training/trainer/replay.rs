@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use decoder::routes::RouteShape;
 use question_data::prompt::Prompt;
 use training_run::config::RunConfig;
 use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts};
@@ -39,34 +38,13 @@ impl RolloutSource {
     }
 }
 
-/// The reason why a group cannot belong to this run, if there is one; `group_size` and `prompts` are the run's.
-pub(super) fn fault_of(
-    group: &QuestionGroup,
-    group_size: usize,
-    prompts: &[Prompt],
-    (vocab_size, routes): (usize, Option<RouteShape>),
-    has_environment: bool,
-) -> Option<String> {
-    if group.samples.len() != group_size {
-        return Some(format!("{} responses, expected {group_size}", group.samples.len()));
-    }
-    let Some(prompt) = prompts.get(group.question) else {
-        let questions = prompts.len();
-        return Some(format!("question {}, expected one below {questions}", group.question));
-    };
-    // A harness writes its own prompts.
+/// Describes the difference of a group that was sampled with another prompt than this; `None` if there is none.
+pub(super) fn other_prompt(group: &QuestionGroup, prompt: &Prompt) -> Option<String> {
     let differs = |sample: &Sample| sample.sequence.prompt != prompt.tokens;
-    if !has_environment && group.samples.iter().any(differs) {
+    group.samples.iter().any(differs).then(|| {
         let (id, number) = (&prompt.question.id, group.question);
-        return Some(format!(
+        format!(
             "another prompt than that of question {number}, {id}: the data or its prompts were others"
-        ));
-    }
-    group.samples.iter().find_map(|Sample { sequence, rollout_log_prob, .. }| {
-        let (tokens, count) = (sequence.response.len(), rollout_log_prob.len());
-        if tokens != count {
-            return Some(format!("{count} log-probabilities for {tokens} tokens"));
-        }
-        sequence.fault(vocab_size, routes)
+        )
     })
 }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, anyhow, ensure};
-use question_data::question_order::QuestionOrder;
+use question_data::question_order::{DataCursor, QuestionOrder};
 use training_run::config::InFlight;
 use training_run::dynamic_sampling::{GroupSampler, SampledGroup, StepGroups};
 use training_run::saved_rollouts::{SavedRollouts, SavedStep};
 
 use super::drawer::Drawer;
 use super::policy::Policy;
-use super::replay::{RolloutSource, fault_of};
+use super::replay::{RolloutSource, other_prompt};
 use super::step_record::StepRecord;
 use crate::training::rollout::{Engine, Rollout, SamplingPass, asked_share, gather};
-use crate::training::sample::QuestionGroup;
+use crate::training::sample::{GroupBounds, QuestionGroup};
 use decoder::generation::SamplingKey;
 use decoder::routes::RouteShape;
 use ranks::DeviceMesh;
@@ -43,27 +43,24 @@ impl Sampler {
         record: &mut StepRecord,
         phase: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<SampledGroup<QuestionGroup>>> {
-        let step_groups = match self.source.clone() {
+        let sampled = match self.source.clone() {
             RolloutSource::Sampled => self.draw(policy, updates, record, phase)?,
             RolloutSource::Saved(files) => {
                 let weights = policy.fingerprint();
-                let StepGroups { groups, statistics } =
-                    self.draw(policy, updates, record, phase)?;
+                let sampled = self.draw(policy, updates, record, phase)?;
                 let (cursor, waiting) = (self.order.cursor(), self.waiting.clone());
-                let step = record.step;
-                let saved = SavedStep { step, weights, cursor, statistics, groups, waiting };
+                let saved = SavedStep { step: record.step, weights, cursor, sampled, waiting };
                 if self.mesh.run.is_first() {
                     files.write(&saved)?;
                 }
-                let SavedStep { groups, statistics, .. } = saved;
-                StepGroups { groups, statistics }
+                saved.sampled
             }
             RolloutSource::Replayed(files) => self.replay(&files, policy, record)?,
         };
         if self.drawer.run.config().dynamic_sampling.enabled {
-            step_groups.statistics.record(&mut record.metrics);
+            sampled.statistics.record(&mut record.metrics);
         }
-        Ok(step_groups.groups)
+        Ok(sampled.groups)
     }
 
     /// Samples groups; with dynamic sampling, until enough of them have differing rewards.
@@ -173,29 +170,35 @@ impl Sampler {
         let saved: SavedStep<QuestionGroup> = files.read(step)?;
         let prompts = &self.drawer.questions.questions.prompts;
         let model = policy.model.config();
-        let bounds = (model.vocab_size, RouteShape::of(model));
-        for (number, group) in (1..).zip(&saved.groups) {
-            let (size, plays) = (config.rollout.group_size, config.rollout.environment.is_some());
-            let fault = fault_of(&group.responses, size, prompts, bounds, plays);
+        let bounds = GroupBounds {
+            questions: prompts.len(),
+            group_size: config.rollout.group_size,
+            vocab_size: model.vocab_size,
+            routes: RouteShape::of(model),
+        };
+        for (number, SampledGroup { responses, .. }) in (1..).zip(&saved.sampled.groups) {
+            // A harness writes its own prompts.
+            let is_asked = config.rollout.environment.is_none();
+            let other = || other_prompt(responses, &prompts[responses.question]);
+            let fault = responses.fault(bounds).or_else(|| is_asked.then(other).flatten());
             if let Some(fault) = fault {
                 anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
             }
         }
-        let (questions, cursor) = (prompts.len(), saved.cursor);
+        let (questions, DataCursor { position, .. }) = (prompts.len(), saved.cursor);
         ensure!(
-            cursor.position <= questions,
-            "{}: the run stood at question {} of its data, which has {questions}",
+            position <= questions,
+            "{}: the run stood at question {position} of its data, which has {questions}",
             files.path(step).display(),
-            cursor.position
         );
-        self.order = QuestionOrder::new(config.seed, questions, cursor);
+        self.order = QuestionOrder::new(config.seed, questions, saved.cursor);
         self.waiting = saved.waiting;
         if saved.weights != policy.fingerprint() {
             let warning = "the replayed responses were sampled by other weights, so the update is another too; rollout/mismatch_kl \
                  says how far the two are apart";
             record.warnings.push(warning.to_owned());
         }
-        Ok(StepGroups { groups: saved.groups, statistics: saved.statistics })
+        Ok(saved.sampled)
     }
 }
 

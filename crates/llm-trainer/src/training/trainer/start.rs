@@ -15,17 +15,18 @@ use training_run::run_directory::{Checkpoint, RunDirectory};
 use training_run::saved_rollouts::fingerprint;
 use whole_file::FolderLock;
 
+use super::checkpoint::{self, Bounds};
 use super::drawer::Drawer;
 use super::policy::{Policy, load_policy};
 use super::questions::RunQuestions;
 use super::recorder::Recorder;
 use super::sampler::Sampler;
 use super::{RolloutSource, Trainer};
-use crate::training::checkpoint::{self, Bounds};
 use crate::training::engine::ExternalEngine;
+use crate::training::environment::Environment;
 use crate::training::judge::Judge;
 use crate::training::response_text::ResponseText;
-use crate::training::rollout::Environment;
+use crate::training::sample::GroupBounds;
 use crate::training::trainer_state::TrainerState;
 use decoder::routes::RouteShape;
 use ranks::{DeviceMesh, Ranks};
@@ -67,9 +68,8 @@ impl Trainer {
         let (prompts, group_size) = (questions.questions.prompts.len(), config.rollout.group_size);
         let is_branch = matches!(origin, Origin::Branch(_));
         let asked_per_step = (!is_branch).then(|| run.most_prompts_asked());
-        let ahead = config.rollout.staleness;
-        let bounds =
-            Bounds { questions: prompts, group_size, vocab_size, routes, asked_per_step, ahead };
+        let groups = GroupBounds { questions: prompts, group_size, vocab_size, routes };
+        let bounds = Bounds { groups, asked_per_step, ahead: config.rollout.staleness };
         let (state, waiting) = match saved {
             None => (TrainerState::default(), GroupSampler::default()),
             Some(saved) => checkpoint::restore(saved, &mut policy.optimizer, bounds)?,

@@ -7,85 +7,48 @@ use anyhow::Context;
 use messages::plain_words;
 use question_data::question_order::DataCursor;
 use serde::de::DeserializeOwned;
-use training_run::config::RunConfig;
 use training_run::dynamic_sampling::GroupSampler;
 use training_run::manifest::{self, Checked, FileSum, Manifest};
-use training_run::metrics::read_metrics;
-use training_run::retention::scores;
-use training_run::run_directory::{Checkpoint, RunDirectory, STATE_FILE, TRAINER_FOLDER};
+use training_run::run_directory::{Checkpoint, STATE_FILE, TRAINER_FOLDER, trainer_file};
 use whole_file::{DirectoryInProgress, LONGEST_TEXT_BYTES, read_at_most};
 
-use super::adamw::AdamW;
-use super::reward_model::RewardModel;
-use super::sample::QuestionGroup;
-use super::trainer_state::TrainerState;
+use super::Trainer;
+use crate::training::adamw::AdamW;
+use crate::training::sample::{GroupBounds, QuestionGroup};
+use crate::training::trainer_state::TrainerState;
 use decoder::model::Decoder;
-use decoder::routes::RouteShape;
-use ranks::{DeviceMesh, Ranks};
+use ranks::Ranks;
 
-/// Groups left over by dynamic sampling, within that folder; absent if there are none.
+/// Name of the file in [`TRAINER_FOLDER`] with the groups left over by dynamic sampling; absent if there are none.
 const WAITING: &str = "waiting.json";
 
-/// Content of a checkpoint, and its run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Snapshot<'a> {
-    pub(super) mesh: &'a DeviceMesh,
-    pub(super) directory: &'a RunDirectory,
-    pub(super) config: &'a RunConfig,
-    pub(super) model: &'a Decoder,
-    pub(super) optimizer: &'a AdamW,
-    pub(super) reward_model: Option<&'a RewardModel>,
-    pub(super) state: &'a TrainerState,
-    /// Groups that wait for a later step.
-    pub(super) waiting: &'a GroupSampler<QuestionGroup>,
-}
-
-impl Snapshot<'_> {
-    /// Writes the checkpoint of the snapshot's step, with checksums of its files, and points `latest` at it. All ranks call it: each
+impl Trainer {
+    /// Writes a checkpoint of the current state, with checksums of its files, and points `latest` at it. All ranks call it: each
     /// writes its part of the optimiser's state, and the first one all else.
-    pub(super) fn save(self) -> anyhow::Result<()> {
+    pub(super) fn save_checkpoint(&self) -> anyhow::Result<()> {
         let ranks = &self.mesh.run;
+        let model = self.policy.model.full(ranks.is_first())?;
         let mut begun = None;
         let path = if ranks.is_first() {
-            self.begin().map(|folder| begun.insert(folder).path().to_string_lossy().into_owned())
+            let folder = self.begin_checkpoint(&model);
+            folder.map(|folder| begun.insert(folder).path().to_string_lossy().into_owned())
         } else {
             Ok(String::new())
         };
         let path = ranks.gather_ok("the folder of the checkpoint", path)?.swap_remove(0);
-        let files = self.save_state(&Path::new(&path).join(TRAINER_FOLDER))?;
-        let finished = begun.map_or(Ok(()), |folder| self.finish(folder, files));
+        let files = self.save_optimizer(&Path::new(&path).join(TRAINER_FOLDER))?;
+        let finished = begun.map_or(Ok(()), |folder| self.finish_checkpoint(folder, files));
         ranks.agree("whether the checkpoint is written", finished)
     }
 
-    /// Writes the optimiser's state to `folder`, each rank its part. Waits for all ranks and returns the checksums of the files of all
-    /// but the first.
-    fn save_state(self, folder: &Path) -> anyhow::Result<BTreeMap<String, FileSum>> {
-        let Self { mesh, optimizer, .. } = self;
-        let write = |name: String| -> anyhow::Result<Option<(String, FileSum)>> {
-            let path = folder.join(&name);
-            optimizer.save(&path)?;
-            if mesh.run.is_first() {
-                return Ok(None);
-            }
-            let place = || path.display().to_string();
-            // The first rank cannot flush files that another machine has written.
-            std::fs::File::open(&path)?.sync_all().with_context(place)?;
-            let sum = FileSum::of(&path).with_context(place)?;
-            Ok(Some((format!("{TRAINER_FOLDER}/{name}"), sum)))
-        };
-        let written = optimizer.file_name(mesh).map_or(Ok(None), write);
-        let written = mesh.run.gather_ok("whether every shard is written", written)?;
-        Ok(written.into_iter().flatten().collect())
-    }
-
     /// Begins a checkpoint's folder, which has not its name yet, with all files but the optimiser's state.
-    fn begin(self) -> anyhow::Result<DirectoryInProgress> {
-        let tokenizer_source = &self.config.model.path;
-        let folder = self.directory.begin_checkpoint(self.state.step)?;
-        self.model.save(folder.path(), tokenizer_source)?;
+    fn begin_checkpoint(&self, model: &Decoder) -> anyhow::Result<DirectoryInProgress> {
+        let tokenizer_source = &self.config().model.path;
+        let folder = self.recorder.directory.begin_checkpoint(self.state.step)?;
+        model.save(folder.path(), tokenizer_source)?;
         let trainer = folder.path().join(TRAINER_FOLDER);
         std::fs::create_dir(&trainer).with_context(|| trainer.display().to_string())?;
-        if let Some(reward_model) = self.reward_model {
+        if let Some(reward_model) = &self.policy.reward_model {
             reward_model.save(folder.path(), tokenizer_source)?;
         }
         let write = |name: &str, text: String| {
@@ -94,27 +57,43 @@ impl Snapshot<'_> {
         };
         let state = TrainerState { has_manifest: true, ..self.state.clone() };
         write(STATE_FILE, serde_json::to_string_pretty(&state)?)?;
-        if self.waiting.waiting_groups().next().is_some() {
-            write(WAITING, serde_json::to_string(self.waiting)?)?;
+        let waiting = &self.sampler.waiting;
+        if waiting.waiting_groups().next().is_some() {
+            write(WAITING, serde_json::to_string(waiting)?)?;
         }
         Ok(folder)
     }
 
+    /// Writes the optimiser's state to `folder`, each rank its part. Waits for all ranks and returns the checksums of the files of all
+    /// but the first.
+    fn save_optimizer(&self, folder: &Path) -> anyhow::Result<BTreeMap<String, FileSum>> {
+        let (ranks, optimizer) = (&self.mesh.run, &self.policy.optimizer);
+        let write = |name: String| -> anyhow::Result<Option<(String, FileSum)>> {
+            let path = folder.join(&name);
+            optimizer.save(&path)?;
+            if ranks.is_first() {
+                return Ok(None);
+            }
+            let place = || path.display().to_string();
+            // The first rank cannot flush files that another machine has written.
+            std::fs::File::open(&path)?.sync_all().with_context(place)?;
+            let sum = FileSum::of(&path).with_context(place)?;
+            Ok(Some((trainer_file(&name), sum)))
+        };
+        let written = optimizer.file_name(&self.mesh).map_or(Ok(None), write);
+        let written = ranks.gather_ok("whether every shard is written", written)?;
+        Ok(written.into_iter().flatten().collect())
+    }
+
     /// Writes the checksums, of which `files` are known, and gives the folder its name.
-    fn finish(
-        self,
+    fn finish_checkpoint(
+        &self,
         folder: DirectoryInProgress,
         files: BTreeMap<String, FileSum>,
     ) -> anyhow::Result<()> {
-        let settings = &self.config.checkpoint;
         Manifest { files }.complete(folder.path())?.write(folder.path())?;
-        let scores = match settings.keep_best {
-            0 => BTreeMap::new(),
-            _ => scores(&read_metrics(&self.directory.metrics())?, &settings.best_metric),
-        };
-        let score = |step| scores.get(&step).copied();
-        self.directory.finish_checkpoint(self.state.step, folder, settings, score)?;
-        Ok(())
+        let (directory, rules) = (&self.recorder.directory, &self.config().checkpoint);
+        Ok(directory.finish_checkpoint(self.state.step, folder, rules)?)
     }
 }
 
@@ -128,12 +107,7 @@ pub(crate) fn checked(ranks: &Ranks, checkpoint: &Checkpoint) -> anyhow::Result<
 /// Bounds that the parts of a checkpoint must fit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    pub(super) questions: usize,
-    pub(super) group_size: usize,
-    /// Number of tokens of the model's vocabulary.
-    pub(super) vocab_size: usize,
-    /// Sizes of routes, if the model has experts.
-    pub(super) routes: Option<RouteShape>,
+    pub(super) groups: GroupBounds,
     /// Most questions that one step asks; `None` where the checkpoint may be another run's, with other data.
     pub(super) asked_per_step: Option<usize>,
     /// Most steps whose responses are sampled ahead.
@@ -163,7 +137,7 @@ pub(super) fn restore(
     let waiting: GroupSampler<QuestionGroup> =
         read(&path, LONGEST_WAITING_BYTES, "not groups that wait")?;
     for (index, group) in waiting.waiting_groups().enumerate() {
-        if let Some(fault) = bounds.first_fault(&group.responses) {
+        if let Some(fault) = group.responses.fault(bounds.groups) {
             anyhow::bail!("{}: group {index}: {fault}", path.display());
         }
     }
@@ -182,38 +156,17 @@ impl Bounds {
     /// Describes a place in the data that the run cannot have reached; `None` if it can have.
     fn fault_of_cursor(&self, state: &TrainerState) -> Option<String> {
         let DataCursor { epoch, position } = state.cursor;
-        let per_step = self.asked_per_step?;
-        if position > self.questions {
-            let questions = self.questions;
+        let (per_step, questions) = (self.asked_per_step?, self.groups.questions);
+        if position > questions {
             return Some(format!("`cursor.position` is {position}, expected at most {questions}"));
         }
-        let asked = u128::from(epoch) * self.questions as u128 + position as u128;
+        let asked = u128::from(epoch) * questions as u128 + position as u128;
         let most = u128::from(state.step.saturating_add(self.ahead)) * per_step as u128;
         (asked > most).then(|| {
             let step = state.step;
             format!(
                 "`cursor` stands after {asked} questions, expected at most {most} after step {step}"
             )
-        })
-    }
-
-    /// The first mismatch of a group, with the expected value; `None` if the group fits.
-    fn first_fault(&self, group: &QuestionGroup) -> Option<String> {
-        let Self { questions, group_size, vocab_size, routes, .. } = *self;
-        if group.question >= questions {
-            return Some(format!("question {} of {questions}: other data", group.question));
-        }
-        if group.samples.len() != group_size {
-            return Some(format!("{} responses, expected {group_size}", group.samples.len()));
-        }
-        group.samples.iter().find_map(|sample| {
-            if let Some(fault) = sample.sequence.fault(vocab_size, routes) {
-                return Some(fault);
-            }
-            let response = &sample.sequence.response;
-            let (count, expected) = (sample.rollout_log_prob.len(), response.len());
-            (count != expected)
-                .then(|| format!("{count} log-probabilities of {expected} response tokens"))
         })
     }
 }

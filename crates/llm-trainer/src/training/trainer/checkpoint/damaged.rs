@@ -10,10 +10,7 @@ use training_run::config::OptimizerSection;
 use super::*;
 
 const BOUNDS: Bounds = Bounds {
-    questions: 5,
-    group_size: 1,
-    vocab_size: 10,
-    routes: None,
+    groups: GroupBounds { questions: 5, group_size: 1, vocab_size: 10, routes: None },
     asked_per_step: Some(4),
     ahead: 0,
 };
@@ -199,10 +196,35 @@ fn an_optimiser_state_of_another_model_or_of_no_numbers_is_refused() {
     let mut more = Tensor::read_safetensors(path(&saved)).unwrap();
     more.push(("master/u".to_owned(), Tensor::from(1f32)));
     Tensor::write_safetensors(&more, path(&saved)).unwrap();
-    assert!(saved.said().contains("9 tensors, expected 8: another model's"), "{}", saved.said());
+    let expected =
+        "DIR/trainer/optimizer.safetensors: holds 3 parameters, expected 2: another model's";
+    assert_eq!(saved.said(), expected);
     let other = Saved::new();
     let foreign =
         AdamW::of([("u".to_owned(), Tensor::from(1f32))], &OptimizerSection::default(), 0);
     foreign.save(&path(&other)).unwrap();
     assert!(other.said().contains("tensor `master/v` is missing, expected shape [3]"));
+}
+
+/// Each shard has a count of its own: one of another step would correct the bias of its elements otherwise.
+#[test]
+fn shards_of_different_steps_are_refused() {
+    let saved = Saved::new();
+    let single = saved.file("optimizer.safetensors");
+    let tensors = Tensor::read_safetensors(&single).unwrap();
+    fs::remove_file(single).unwrap();
+    let shards =
+        [1, 2].map(|rank| saved.file(&format!("optimizer-0000{rank}-of-00002.safetensors")));
+    for (path, (start, length)) in shards.iter().zip([(0, 2), (2, 1)]) {
+        let run = |(name, tensor): &(String, Tensor)| {
+            let is_step = name.starts_with("step/");
+            let run = if is_step { tensor.copy() } else { tensor.narrow(0, start, length).copy() };
+            (format!("{name}@{start}"), run)
+        };
+        Tensor::write_safetensors(&tensors.iter().map(run).collect::<Vec<_>>(), path).unwrap();
+    }
+    restore(saved.0.path(), &mut optimizer(), BOUNDS).unwrap();
+    damaged(&shards[1], "step/w@2", &Tensor::from(3f32));
+    let expected = "DIR/trainer: tensor `step/w@2` is 3, expected 0, as for the other tensors";
+    assert_eq!(saved.said(), expected);
 }
