@@ -217,6 +217,10 @@ mod tests {
             failure(three().0, &[code(1, 75, None), code(0, 75, None)], &[]),
             "rank 1 of 3 ended with exit code 75, then rank 0 with exit code 75: 75, as it was asked to"
         );
+        assert_eq!(
+            failure(three().0, &[code(2, 130, None)], &[]),
+            "rank 2 of 3 ended with exit code 130: 130, as it was asked to"
+        );
     }
 
     /// A stopped rank (SIGSTOP) ends only when it is killed.
