@@ -35,7 +35,7 @@ use command_pages::{
 use messages::one_line;
 
 use crate::interruption::Interruption;
-use crate::launch::{LaunchOptions, ProgramFailed, RankFailed, launch};
+use crate::launch::{Ended, LaunchOptions, ProgramFailed, RankFailed, launch};
 use crate::out_of_memory;
 
 /// Trains Qwen, Llama, Mistral and Gemma language models by reinforcement learning, and measures their entropy
@@ -102,8 +102,8 @@ fn report_error(error: &anyhow::Error, errors: &mut impl Write) -> u8 {
         return interruption.end();
     }
     let _ = writeln!(errors, "error: {}", one_line(error.as_ref()));
-    let program = error.downcast_ref::<ProgramFailed>().map(|failed| failed.how.exit_code());
-    failed.map(RankFailed::exit_code).or(program).unwrap_or(2)
+    let program = error.downcast_ref::<ProgramFailed>().map(|failed| failed.how);
+    failed.map(RankFailed::how).or(program).map_or(2, Ended::exit_code)
 }
 
 /// A subcommand and its arguments.
