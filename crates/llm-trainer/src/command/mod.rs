@@ -11,6 +11,7 @@ mod hub_names;
 mod import_gguf;
 mod inspect;
 mod json_lines;
+mod memory_check;
 mod merge;
 mod model_options;
 mod named_values;
