@@ -147,10 +147,10 @@ enum Command {
     /// Convert a GGUF file of the Qwen2, Qwen3 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
     /// Print a script with which a shell completes subcommands, options and their values
-    #[command(after_help = completions_examples!("llm-trainer"))]
+    #[command(after_help = completions_examples("llm-trainer"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
-    #[command(after_help = man_examples!("llm-trainer", "train"))]
+    #[command(after_help = man_examples("llm-trainer", "train"))]
     Man(ManArgs),
     /// Restrict this process to what is allowed and become the program of a response
     #[command(hide = true)]
