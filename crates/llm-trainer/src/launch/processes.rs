@@ -73,8 +73,8 @@ pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     }
 }
 
-/// The signals that this process got since the last call, each once, as the ranks get them: what asks for a checkpoint comes before
-/// what ends.
+/// The signals that this process got since the last call, each once, as the ranks get them. A request for a checkpoint comes before
+/// one to end.
 fn taken(requests: &mut Signals) -> Vec<Signal> {
     let passed_on = |signal| match signal {
         SIGUSR1 => Signal::USR1,

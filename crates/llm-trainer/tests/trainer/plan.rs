@@ -267,7 +267,7 @@ fn a_dry_run_plans_for_ranks_that_are_not_there() {
     shown.parse::<toml::Table>().expect("TOML");
 }
 
-/// As by `plan` and before the run: the policy's own weights are others.
+/// The teacher's weights count, not the policy's once more.
 #[test]
 fn a_dry_run_counts_the_weights_of_a_teacher() {
     let (folder, teacher) = (tempfile::tempdir().unwrap(), directory("tiny_qwen2_untied"));
