@@ -1,38 +1,25 @@
 //! Examples of the subcommands that all programs share.
 
 /// Examples of `completions` for the help of the program of this name.
-#[macro_export]
-macro_rules! completions_examples {
-    ($program:literal) => {
-        concat!(
-            "Examples:\n  # Write the script for bash; `source` reads it\n  ",
-            $program,
-            " completions bash > ",
-            $program,
-            ".bash\n  # Write the script for zsh, into a folder of $fpath\n  ",
-            $program,
-            " completions zsh > _",
-            $program
-        )
-    };
+pub fn completions_examples(program: &str) -> String {
+    format!(
+        "\
+Examples:
+  # Write the script for bash; `source` reads it
+  {program} completions bash > {program}.bash
+  # Write the script for zsh, into a folder of $fpath
+  {program} completions zsh > _{program}"
+    )
 }
 
 /// Examples of `man` for the help of the program of this name, with one of its subcommands.
-#[macro_export]
-macro_rules! man_examples {
-    ($program:literal, $subcommand:literal) => {
-        concat!(
-            "Examples:\n  # Write the page of a subcommand; `man -l FILE` shows it\n  ",
-            $program,
-            " man ",
-            $subcommand,
-            " > ",
-            $program,
-            "-",
-            $subcommand,
-            ".1\n  # Write all pages into a folder\n  ",
-            $program,
-            " man --dir man1"
-        )
-    };
+pub fn man_examples(program: &str, subcommand: &str) -> String {
+    format!(
+        "\
+Examples:
+  # Write the page of a subcommand; `man -l FILE` shows it
+  {program} man {subcommand} > {program}-{subcommand}.1
+  # Write all pages into a folder
+  {program} man --dir man1"
+    )
 }

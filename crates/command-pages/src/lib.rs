@@ -15,7 +15,7 @@
 //! #[derive(Subcommand)]
 //! enum Command {
 //!     /// Print a script with which a shell completes the options
-//!     #[command(after_help = completions_examples!("program"))]
+//!     #[command(after_help = completions_examples("program"))]
 //!     Completions(CompletionsArgs),
 //!     /// Print the manual page, or write all of them
 //!     Man(ManArgs),
@@ -39,4 +39,5 @@ mod man;
 pub use arguments::parse;
 pub use closed_pipe::{CLOSED_PIPE, Watched};
 pub use completions::CompletionsArgs;
+pub use examples::{completions_examples, man_examples};
 pub use man::ManArgs;

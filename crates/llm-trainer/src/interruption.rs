@@ -1,6 +1,6 @@
 //! Runs that were asked to end before their last step, and the exit codes that say so.
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::SIGINT;
 use signal_hook::low_level::emulate_default_handler;
 use thiserror::Error;
 
@@ -54,15 +54,6 @@ impl Interruption {
     fn exit_code_under(self, restarts: Option<&str>) -> u8 {
         let never = restarts.is_none_or(|restarts| restarts.trim() == "0");
         if never { self.exit_code() } else { 0 }
-    }
-
-    /// The request that a signal makes.
-    pub(crate) fn of_signal(signal: i32) -> Option<Self> {
-        match signal {
-            SIGINT => Some(Self::Interrupt),
-            SIGTERM => Some(Self::Terminate),
-            _ => None,
-        }
     }
 }
 

@@ -7,7 +7,6 @@ pub mod host_memory;
 pub mod interruption;
 mod launch;
 mod machine;
-mod memory_check;
 pub mod openmp;
 pub mod out_of_memory;
 mod progress;

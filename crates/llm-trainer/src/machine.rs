@@ -189,10 +189,4 @@ mod tests {
         assert_eq!(known_gpu("NVIDIA L40S"), None);
         assert_eq!(gpu_model(&folder.path().join("absent")), None);
     }
-
-    #[test]
-    fn the_peak_of_a_cpu_is_that_of_the_process() {
-        let peak = peak_bytes(Device::Cpu).unwrap();
-        assert!(peak > 0 && Some(peak) <= ranks::device::peak_memory_bytes());
-    }
 }

@@ -1,8 +1,8 @@
 //! Signals by which the operator controls a running run.
 
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM, SIGUSR1};
@@ -17,17 +17,17 @@ const SAME_REQUEST: Duration = Duration::from_secs(2);
 
 /// SIGTERM and SIGINT ask for the end after the current step, SIGUSR1 for a checkpoint. A second SIGTERM or SIGINT at least
 /// [`SAME_REQUEST`] after the first ends the process at once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Signals {
-    /// First signal that asked for the end; 0 before.
-    end: Arc<AtomicI32>,
+    /// First request to end.
+    end: Arc<OnceLock<Interruption>>,
     save: Arc<AtomicBool>,
 }
 
 impl Signals {
     /// Listens from now on, for the life of the process.
     pub(crate) fn listen() -> io::Result<Self> {
-        let signals = Self { end: Arc::default(), save: Arc::default() };
+        let signals = Self::default();
         let mut listener = Listener::new([SIGTERM, SIGINT, SIGUSR1])?;
         let (end, save) = (Arc::clone(&signals.end), Arc::clone(&signals.save));
         let listen = move || {
@@ -38,8 +38,10 @@ impl Signals {
                 } else if insists(&mut asked, Instant::now()) {
                     // Ends the process: both signals do so by default.
                     let _ = emulate_default_handler(signal);
+                } else if signal == SIGINT {
+                    let _ = end.set(Interruption::Interrupt);
                 } else {
-                    let _ = end.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+                    let _ = end.set(Interruption::Terminate);
                 }
             }
         };
@@ -49,7 +51,7 @@ impl Signals {
 
     /// Returns the signal that asked the run to end, if any.
     pub(crate) fn asked_to_end(&self) -> Option<Interruption> {
-        Interruption::of_signal(self.end.load(Ordering::Relaxed))
+        self.end.get().copied()
     }
 
     /// Returns true if a checkpoint was requested since the last call.
@@ -59,7 +61,7 @@ impl Signals {
 }
 
 /// Returns true if a request to end at `now` is a new one, not the first, which came at `asked`.
-fn insists(asked: &mut Option<Instant>, now: Instant) -> bool {
+pub(crate) fn insists(asked: &mut Option<Instant>, now: Instant) -> bool {
     now.duration_since(*asked.get_or_insert(now)) >= SAME_REQUEST
 }
 

@@ -48,19 +48,19 @@ impl<'a> Columns<'a, '_> {
         Ok(Precise::Double(doubles?.expect("every column has doubles")))
     }
 
-    /// The plan of a loss over these columns.
+    /// The plan of a loss over these columns, in rows of the given lengths.
     pub(crate) fn plan(
         &self,
         trained: &Trained<'_>,
+        rows: &[usize],
         loss: &PolicyLoss,
         aggregation: &Aggregation,
         micro_batches: Option<&[usize]>,
         seed: u64,
     ) -> PyResult<StepPlan> {
-        let rows = trained.row_lengths();
         match self.precise(trained)? {
-            Precise::Single(flat) => flat.plan(&rows, loss, aggregation, micro_batches, seed),
-            Precise::Double(flat) => flat.plan(&rows, loss, aggregation, micro_batches, seed),
+            Precise::Single(flat) => flat.plan(rows, loss, aggregation, micro_batches, seed),
+            Precise::Double(flat) => flat.plan(rows, loss, aggregation, micro_batches, seed),
         }
     }
 

@@ -134,8 +134,9 @@ pub(crate) fn plan<'py>(
             .map(Option::as_ref),
     };
     let (micro_batches, seed) = (micro_batches.as_deref(), seed.unwrap_or(0));
-    let plan = columns.plan(&trained, &loss, &aggregation, micro_batches, seed)?;
-    Ok(StepPlan { loss, plan, row_lengths: trained.row_lengths() })
+    let row_lengths = trained.row_lengths();
+    let plan = columns.plan(&trained, &row_lengths, &loss, &aggregation, micro_batches, seed)?;
+    Ok(StepPlan { loss, plan, row_lengths })
 }
 
 attributes! { StepPlan, self: {

@@ -141,6 +141,7 @@ fn mask<'py>(
     columns: &Columns<'_, 'py>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let plan = columns.plan(trained, loss, &Aggregation::TokenMean, None, seed)?;
+    let rows = trained.row_lengths();
+    let plan = columns.plan(trained, &rows, loss, &Aggregation::TokenMean, None, seed)?;
     trained.result(py, plan.selected())
 }

@@ -76,10 +76,10 @@ enum Command {
     #[command(after_help = BENCH_EXAMPLES)]
     Bench(BenchArguments),
     /// Print a script with which a shell completes subcommands, options and their values
-    #[command(after_help = completions_examples!("reward-math"))]
+    #[command(after_help = completions_examples("reward-math"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
-    #[command(after_help = man_examples!("reward-math", "grade"))]
+    #[command(after_help = man_examples("reward-math", "grade"))]
     Man(ManArgs),
 }
 

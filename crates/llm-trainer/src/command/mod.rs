@@ -11,6 +11,7 @@ mod hub_names;
 mod import_gguf;
 mod inspect;
 mod json_lines;
+mod memory_check;
 mod merge;
 mod model_options;
 mod named_values;
@@ -35,7 +36,7 @@ use command_pages::{
 use messages::one_line;
 
 use crate::interruption::Interruption;
-use crate::launch::{LaunchOptions, ProgramFailed, RankFailed, launch};
+use crate::launch::{Ended, LaunchOptions, ProgramFailed, RankFailed, launch};
 use crate::out_of_memory;
 
 /// Trains Qwen, Llama, Mistral and Gemma language models by reinforcement learning, and measures their entropy
@@ -102,8 +103,8 @@ fn report_error(error: &anyhow::Error, errors: &mut impl Write) -> u8 {
         return interruption.end();
     }
     let _ = writeln!(errors, "error: {}", one_line(error.as_ref()));
-    let program = error.downcast_ref::<ProgramFailed>().map(|failed| failed.how.exit_code());
-    failed.map(RankFailed::exit_code).or(program).unwrap_or(2)
+    let program = error.downcast_ref::<ProgramFailed>().map(|failed| failed.how);
+    failed.map(RankFailed::how).or(program).map_or(2, Ended::exit_code)
 }
 
 /// A subcommand and its arguments.
@@ -146,10 +147,10 @@ enum Command {
     /// Convert a GGUF file of the Qwen2, Qwen3 or Llama architecture into a Hugging Face directory
     ImportGguf(import_gguf::Args),
     /// Print a script with which a shell completes subcommands, options and their values
-    #[command(after_help = completions_examples!("llm-trainer"))]
+    #[command(after_help = completions_examples("llm-trainer"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
-    #[command(after_help = man_examples!("llm-trainer", "train"))]
+    #[command(after_help = man_examples("llm-trainer", "train"))]
     Man(ManArgs),
     /// Restrict this process to what is allowed and become the program of a response
     #[command(hide = true)]

@@ -10,7 +10,7 @@ use model_files::model_place::advice;
 use run_plan::plan::{
     Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Plan, Setup, preset_model, scaling_page,
 };
-use training_run::config::{ModelSection, Run, RunConfig, Zero};
+use training_run::config::{Run, RunConfig, Zero};
 
 use super::hub_names;
 use super::plan_options::PlanOptions;
@@ -94,11 +94,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let run = planned_run(args)?;
     let model = model_of(args, &run)?;
     let on_cpu = args.options.is_on_cpu(run.config().model.device);
-    let mut setup = setup(&run, model, on_cpu);
-    let ModelSection { path, reference, .. } = &run.config().model;
-    if !reference.as_os_str().is_empty() && reference != path {
-        setup.reference = Some(sizes(&reference.to_string_lossy())?);
-    }
+    let mut setup = setup(&run, model, on_cpu, |path| sizes(&path.to_string_lossy()))?;
     if let Some(stage) = args.zero {
         setup.run.parallel.zero =
             Zero::try_from(stage).map_err(|error| anyhow::anyhow!("--{error}"))?;
@@ -160,10 +156,18 @@ fn choose(
     Ok(out.flush()?)
 }
 
-/// The setup of a run on a CPU of this machine, or on GPUs.
-pub(super) fn setup(run: &Run, model: ModelSizes, on_cpu: bool) -> Setup {
-    let widens_products = widens_products(run.config().model.dtype, on_cpu);
-    Setup { on_cpu, widens_products, ..Setup::of_run(run, model) }
+/// The setup of a run on a CPU of this machine, or on GPUs; `sizes` reads those of a reference that is another model.
+pub(super) fn setup(
+    run: &Run,
+    model: ModelSizes,
+    on_cpu: bool,
+    sizes: impl FnOnce(&Path) -> anyhow::Result<ModelSizes>,
+) -> anyhow::Result<Setup> {
+    let section = &run.config().model;
+    let other = Some(section.reference_path()).filter(|path| **path != section.path);
+    let reference = other.map(sizes).transpose()?;
+    let widens_products = widens_products(section.dtype, on_cpu);
+    Ok(Setup { on_cpu, widens_products, reference, ..Setup::of_run(run, model) })
 }
 
 fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {
@@ -223,6 +227,6 @@ pub(super) fn sizes(name: &str) -> anyhow::Result<ModelSizes> {
 /// Returns the sizes of the model in a directory; its path as given names it.
 pub(super) fn sizes_in(folder: &Path, given: &Path) -> anyhow::Result<ModelSizes> {
     let config = ModelConfig::read(&folder.join("config.json"))?;
-    let name = given.file_name().context("a directory with a name")?;
+    let name = given.file_name().unwrap_or(given.as_os_str());
     Ok(ModelSizes::of(&name.to_string_lossy(), &config))
 }

@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use run_plan::plan::{
-    Assumptions, Choice, HARDWARE, Hardware, Plan, Setup, parse_bytes, settings_that_fit,
+    Assumptions, Choice, HARDWARE, Hardware, Lengths, Plan, Setup, parse_bytes, settings_that_fit,
 };
 use training_run::config::Device;
 
@@ -67,22 +67,17 @@ impl PlanOptions {
 
     /// Returns the setup with the expected lengths.
     fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
-        let lengths = [
-            ("--mean-prompt-tokens", self.mean_prompt_tokens, setup.run.data.max_prompt_tokens),
-            (
-                "--mean-response-tokens",
-                self.mean_response_tokens,
-                setup.run.rollout.max_response_tokens,
-            ),
-        ];
-        for (option, tokens, longest) in lengths {
-            let fits = tokens.is_none_or(|tokens| (1..=longest).contains(&tokens));
-            let length = tokens.unwrap_or(longest);
-            anyhow::ensure!(fits, "{option} is {length}, expected 1 to the longest, {longest}");
+        let (prompt, response) = (self.mean_prompt_tokens, self.mean_response_tokens);
+        let Lengths { prompt_tokens, response_tokens } = setup.longest();
+        for (option, tokens, longest, mean) in [
+            ("--mean-prompt-tokens", prompt, prompt_tokens, &mut setup.mean_prompt_tokens),
+            ("--mean-response-tokens", response, response_tokens, &mut setup.mean_response_tokens),
+        ] {
+            let Some(tokens) = tokens else { continue };
+            let fits = (1..=longest).contains(&tokens);
+            anyhow::ensure!(fits, "{option} is {tokens}, expected 1 to the longest, {longest}");
+            *mean = tokens;
         }
-        setup.mean_prompt_tokens = self.mean_prompt_tokens.unwrap_or(setup.mean_prompt_tokens);
-        setup.mean_response_tokens =
-            self.mean_response_tokens.unwrap_or(setup.mean_response_tokens);
         Ok(setup)
     }
 

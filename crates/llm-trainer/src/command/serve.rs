@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
 
 use super::hub_names;
 use super::model_options::{LoadedModel, ModelOptions, Placement, count_up_to, last_name};
-use crate::serve::{Admission, BatchCapacity, Reader, Rollouts, Settings, listen, signalled};
+use crate::serve::{Admission, BatchCapacity, Reader, Rollouts, Settings, open, signalled};
 
 /// Default context in tokens (prompt and response), unless the user or the model's positions limit it further.
 const TOKENS: usize = 4096;
@@ -100,6 +100,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let options = ModelOptions { model: args.model.clone(), placement: args.placement.clone() };
     let read_timeout = seconds("--read-seconds", args.read_seconds)?;
     let grace = seconds("--grace-seconds", args.grace_seconds)?;
+    let resolved = |root: &PathBuf| root.canonicalize().with_context(|| root.display().to_string());
+    let reload_root = args.reload_root.as_ref().map(resolved).transpose()?;
     let name = args.model_name.clone().unwrap_or_else(|| own_name(&args.model));
     let (decoder, reader) =
         load(&options, name.clone(), args.context, args.rows, !args.no_cpu_kernels)?;
@@ -112,14 +114,14 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         keep_alive: true,
         read_timeout,
         grace,
-        reload_root: args.reload_root.clone(),
+        reload_root,
         rollouts: (args.record_rollouts > 0)
-            .then(|| Arc::new(Rollouts::keeping(args.record_rollouts))),
+            .then(|| Arc::new(Rollouts::keeping(Some(args.record_rollouts)))),
     };
-    let listening = listen(SocketAddr::new(args.host, args.port), settings, decoder, reader)?;
-    writeln!(out, "serving {name} at http://{}", listening.address()?)?;
+    let port = open(SocketAddr::new(args.host, args.port), settings, reader, signalled())?;
+    writeln!(out, "serving {name} at http://{}", port.address)?;
     out.flush()?;
-    listening.serve_until(signalled())
+    port.answer_by(decoder)
 }
 
 /// Loads a model, and what its requests are read against; `context` is the option of that name.

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::Context;
 use hub_files::ModelParts;
-use messages::counted;
+use messages::{counted, one_line};
 use run_plan::plan::Assumptions;
 use torch_ext::Placement;
 use training_run::config::{Run, RunConfig};
@@ -14,17 +14,16 @@ use training_run::deadline::Deadline;
 use training_run::resume::{self, Change, Origin, Resume, Start};
 use training_run::run_directory::{Checkpoint, RunDirectory};
 
+use super::memory_check::MemoryCheck;
+use super::plan::{setup, sizes_in};
 use super::plan_options::PlanOptions;
 use super::run_source::RunSource;
 use crate::interruption::Interruption;
-use crate::memory_check::MemoryCheck;
 use crate::out_of_memory;
 use crate::progress::Progress;
 use crate::signals::Signals;
 use crate::training::{RolloutSource, StepReport, Trainer, checked};
-use messages::one_line;
-use ranks::Ranks;
-use ranks::device;
+use ranks::{Ranks, device};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -101,7 +100,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
 
 /// Refuses, on all ranks, a run that needs more memory than there is; the plan's suggested changes are printed first.
 fn admit(ranks: &Ranks, run: &Run, given: Option<u64>) -> anyhow::Result<Option<MemoryCheck>> {
-    let device = ranks::device::resolve_beside(run.config().model.device, ranks.local())?;
+    let device = device::resolve_beside(run.config().model.device, ranks.local())?;
     let check = MemoryCheck::new(run, ranks, device, given);
     let admitted = check.as_ref().map_or(Ok(&[][..]), MemoryCheck::admit);
     if let (Err(_), Some(check)) = (&admitted, check.as_ref().filter(|_| ranks.is_first())) {
@@ -139,9 +138,10 @@ fn dry_run(
         of_node > 0 && ranks > 0 && ranks.is_multiple_of(of_node),
         "--ranks is {ranks}, expected a multiple of --ranks-per-node = {of_node}"
     );
-    let model = super::plan::sizes_in(&run.config().model.path, &run.written().model.path)?;
+    let model = sizes_in(&run.config().model.path, &run.written().model.path)?;
     let on_cpu = args.plan.is_on_cpu(run.config().model.device);
-    let setup = super::plan::setup(run, model, on_cpu).with_ranks(ranks / of_node, of_node)?;
+    let setup = setup(run, model, on_cpu, |path| sizes_in(path, path))?;
+    let setup = setup.with_ranks(ranks / of_node, of_node)?;
     let plan = args.plan.plan(setup, Assumptions::default())?;
     writeln!(out, "#")?;
     for line in plan.to_string().lines() {
@@ -180,10 +180,7 @@ fn train_on(
         let log = RunDirectory::open(&root)?.rank_log(ranks.rank())?;
         Progress::logged(&name, steps, &log).with_context(|| log.display().to_string())?
     };
-    for warning in &warnings {
-        progress.say(&format!("warning: {warning}"));
-    }
-    if let Some(warning) = trainer.kernel_warning() {
+    for warning in warnings.into_iter().chain(trainer.kernel_warning()) {
         progress.say(&format!("warning: {warning}"));
     }
     for note in &trainer.notes {
@@ -267,11 +264,10 @@ fn train(
         progress.say(&format!("step 0: {warning}"));
     }
     while !trainer.is_finished() {
-        let in_time = |deadline: &Deadline| {
-            !deadline.must_stop(SystemTime::now(), longest_step, longest_save)
-        };
-        let [too_late] = ranks.any("whether time is up", [!deadline.iter().all(in_time)])?;
-        if too_late {
+        let is_due = deadline.is_some_and(|deadline| {
+            deadline.must_stop(SystemTime::now(), longest_step, longest_save)
+        });
+        if let [true] = ranks.any("whether time is up", [is_due])? {
             trainer.save_now()?;
             return Ok(Some(Interruption::Deadline));
         }
@@ -280,11 +276,8 @@ fn train(
         let report = trainer.train_step(|phase| enter(done, phase))?;
         let step = report.metrics.step();
         progress.advance(step, &summary(&report));
-        for warning in &report.warnings {
-            progress.say(&format!("step {step}: {warning}"));
-        }
-        if let Some(note) = &report.note {
-            progress.say(&format!("step {step}: {note}"));
+        for line in report.warnings.iter().chain(&report.note) {
+            progress.say(&format!("step {step}: {line}"));
         }
         if let Some(reason) = report.stop {
             trainer.save_now()?;

@@ -117,10 +117,6 @@ impl RankFailed {
         let ended_by = (how == Ended::Signal(SIGINT)).then_some(Interruption::Interrupt);
         how.interruption().or(ended_by)
     }
-
-    pub(crate) fn exit_code(&self) -> u8 {
-        self.how().exit_code()
-    }
 }
 
 /// Events that the launcher waits for.

@@ -66,7 +66,6 @@ impl Hosts {
             events,
             failures,
             host: index,
-            has_told: false,
             has_heard: false,
             is_first_to_fail: false,
             others: vec![(0, Instant::now()); count - 1],
@@ -76,7 +75,7 @@ impl Hosts {
         Ok(Self { index, port, store, store_thread: Some((sender, thread)) })
     }
 
-    /// Reports to the other hosts that a rank of this host has failed; `failure` says how. The first report counts.
+    /// Reports to the other hosts that a rank of this host has failed; `failure` says how. Called once at most.
     pub(super) fn tell(&self, failure: String) {
         if let Some((failures, _)) = &self.store_thread {
             // The thread may have ended with the store.
@@ -132,7 +131,6 @@ struct StoreThread {
     /// Failures of ranks of this host; it is closed once the launcher leaves.
     failures: Receiver<String>,
     host: usize,
-    has_told: bool,
     has_heard: bool,
     is_first_to_fail: bool,
     /// Number of the last heartbeat of every host but host 0, and the time at which it was heard.
@@ -143,7 +141,7 @@ impl StoreThread {
     fn run(mut self) {
         let (mut failure, mut is_leaving) = (None, false);
         loop {
-            match self.exchange(failure.as_deref(), is_leaving) {
+            match self.exchange(failure.take(), is_leaving) {
                 Ok(true) => return,
                 Ok(false) => {}
                 Err(_) => {
@@ -153,7 +151,7 @@ impl StoreThread {
                 }
             }
             match self.failures.recv_timeout(LOOK) {
-                Ok(reported) => failure = failure.or(Some(reported)),
+                Ok(reported) => failure = Some(reported),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if is_leaving => thread::sleep(LOOK),
                 // All that was reported before leaving has come.
@@ -163,14 +161,13 @@ impl StoreThread {
     }
 
     /// Sends the failure of a rank of this host, and reads what the others say. Returns true once there is nobody left to wait for.
-    fn exchange(&mut self, failure: Option<&str>, is_leaving: bool) -> Result<bool, GroupError> {
+    fn exchange(&mut self, failure: Option<String>, is_leaving: bool) -> Result<bool, GroupError> {
         self.store.add(&format!("beat/{}", self.host), 1)?;
-        if let Some(failure) = failure.filter(|_| !self.has_told) {
-            self.has_told = true;
-            if self.store.add("failures", 1)? == 1 {
-                self.is_first_to_fail = true;
-                self.store.set(FAILURE, format!("{failure}, on host {}", self.host).as_bytes())?;
-            }
+        if let Some(failure) = failure
+            && self.store.add("failures", 1)? == 1
+        {
+            self.is_first_to_fail = true;
+            self.store.set(FAILURE, format!("{failure}, on host {}", self.host).as_bytes())?;
         }
         if !self.is_first_to_fail
             && let Some(failure) = self.store.get_if_set(FAILURE)?

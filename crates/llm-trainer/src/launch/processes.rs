@@ -73,14 +73,17 @@ pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     }
 }
 
-/// The signals that this process got since the last call, each once, as the ranks get them.
+/// The signals that this process got since the last call, each once, as the ranks get them. A request for a checkpoint comes before
+/// one to end.
 fn taken(requests: &mut Signals) -> Vec<Signal> {
     let passed_on = |signal| match signal {
         SIGUSR1 => Signal::USR1,
         SIGINT => Signal::INT,
         _ => Signal::TERM,
     };
-    requests.pending().map(passed_on).collect()
+    let mut signals: Vec<Signal> = requests.pending().map(passed_on).collect();
+    signals.sort_by_key(|signal| *signal != Signal::USR1);
+    signals
 }
 
 /// All processes that were started. Dropping it kills every one.
@@ -268,4 +271,20 @@ fn log_file(directory: &Path, rank: usize) -> anyhow::Result<File> {
     let path = directory.join(format!("rank-{rank}.log"));
     let opened = OpenOptions::new().create(true).append(true).open(&path);
     opened.with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use signal_hook::low_level::raise;
+
+    use super::*;
+
+    #[test]
+    fn a_checkpoint_is_asked_for_before_the_end() {
+        let mut requests = Signals::new([SIGHUP, SIGUSR1]).unwrap();
+        for signal in [SIGHUP, SIGUSR1] {
+            raise(signal).unwrap();
+        }
+        assert_eq!(taken(&mut requests), [Signal::USR1, Signal::TERM]);
+    }
 }

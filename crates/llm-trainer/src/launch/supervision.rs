@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::ended::{Ended, Fault, RankFailed};
+use crate::signals::insists;
 
 /// State of this host's ranks, by their numbers in the run, and the decisions that follow from it.
 #[derive(Debug, Default)]
@@ -23,8 +24,8 @@ pub(super) struct Supervision {
     told_to_end: bool,
     /// True once a rank of another host has failed.
     failed_elsewhere: bool,
-    /// Number of requests to end the run.
-    asked_to_end: usize,
+    /// Time of the first request to end the run.
+    asked_to_end: Option<Instant>,
     /// Time at which the ranks that still run are killed.
     deadline: Option<Instant>,
     killed: bool,
@@ -93,7 +94,7 @@ impl Supervision {
 
     fn terminate(&mut self, now: Instant) -> Option<Signal> {
         self.deadline.get_or_insert(now + self.grace);
-        let is_needed = self.asked_to_end == 0 && !self.is_over();
+        let is_needed = self.asked_to_end.is_none() && !self.is_over();
         is_needed.then_some(Signal::TERM)
     }
 
@@ -102,10 +103,9 @@ impl Supervision {
         self.told_to_end = true;
     }
 
-    /// Handles a request to end, which the ranks have received. From the second request on, they have the grace left.
+    /// Handles a request to end, which the ranks have received. After a later one that [insists], they have the grace left.
     pub(super) fn on_asked_to_end(&mut self, now: Instant) {
-        self.asked_to_end += 1;
-        if self.asked_to_end > 1 {
+        if insists(&mut self.asked_to_end, now) {
             self.deadline.get_or_insert(now + self.grace);
         }
     }
@@ -203,7 +203,7 @@ mod tests {
         }
         let failed = ranks.outcome().unwrap_err();
         let obeyed = if failed.interruption().is_some() { ", as it was asked to" } else { "" };
-        format!("{failed}: {}{obeyed}", failed.exit_code())
+        format!("{failed}: {}{obeyed}", failed.how().exit_code())
     }
 
     #[test]
@@ -216,6 +216,10 @@ mod tests {
         assert_eq!(
             failure(three().0, &[code(1, 75, None), code(0, 75, None)], &[]),
             "rank 1 of 3 ended with exit code 75, then rank 0 with exit code 75: 75, as it was asked to"
+        );
+        assert_eq!(
+            failure(three().0, &[code(2, 130, None)], &[]),
+            "rank 2 of 3 ended with exit code 130: 130, as it was asked to"
         );
     }
 
@@ -292,12 +296,14 @@ mod tests {
 
     #[test]
     fn ranks_that_end_as_they_were_asked_to_have_time() {
-        // The second request begins the grace, as does the first rank that ends, by its deadline or with a failure.
+        // A second request begins the grace unless it comes with the first, as does the first rank that ends, by its deadline or
+        // with a failure.
         let (mut ranks, now) = three();
         ranks.on_asked_to_end(now);
+        ranks.on_asked_to_end(now + Duration::from_millis(20));
         assert_eq!(ranks.on_time(now + 100 * GRACE), None);
-        ranks.on_asked_to_end(now);
-        assert_eq!(ranks.on_time(now + GRACE), Some(Signal::KILL));
+        ranks.on_asked_to_end(now + GRACE);
+        assert_eq!(ranks.on_time(now + 2 * GRACE), Some(Signal::KILL));
         for (is_asked, how) in [(false, Ended::Code(75)), (true, Ended::Signal(15))] {
             let (mut ranks, now) = three();
             if is_asked {

@@ -37,8 +37,8 @@ pub(super) struct Pool<'a> {
 /// A job whose process runs.
 struct Running<'a> {
     job: &'a Job,
-    /// Number of its commands that were started.
-    started: usize,
+    /// Commands to start after it.
+    left: &'a [Vec<OsString>],
     child: Child,
 }
 
@@ -52,7 +52,11 @@ impl Pool<'_> {
         loop {
             while failure.is_none() && running.len() < self.processes.max(1) {
                 let Some(job) = waiting.next() else { break };
-                running.push(Running { job, started: 1, child: self.start(job, 0)? });
+                let [first, left @ ..] = &job.commands;
+                match self.start(job, first) {
+                    Ok(child) => running.push(Running { job, left, child }),
+                    Err(error) => failure = Some(error),
+                }
             }
             if running.is_empty() {
                 return failure.map_or(Ok(()), Err);
@@ -69,41 +73,49 @@ impl Pool<'_> {
             }
             std::thread::sleep(INTERVAL);
             for index in (0..running.len()).rev() {
-                let one = &mut running[index];
-                let Some(status) = one.child.try_wait().context("cannot wait for a process")?
-                else {
-                    continue;
-                };
-                if !status.success() {
-                    let error = self.failed(one.job, &status.to_string());
-                    failure.get_or_insert(error);
-                }
-                if failure.is_none() && one.started < one.job.commands.len() {
-                    one.child = self.start(one.job, one.started)?;
-                    one.started += 1;
-                    continue;
-                }
-                if failure.is_none() {
-                    done += 1;
-                    self.progress.advance(done, &one.job.name);
+                match self.go_on(&mut running[index], failure.is_none()) {
+                    Ok(true) => continue,
+                    Ok(false) if failure.is_none() => {
+                        done += 1;
+                        self.progress.advance(done, &running[index].job.name);
+                    }
+                    Ok(false) => {}
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                    }
                 }
                 running.swap_remove(index);
             }
         }
     }
 
+    /// Starts the next command of a job whose process has ended, if it `may_start`. Returns true if a process runs.
+    fn go_on(&self, one: &mut Running<'_>, may_start: bool) -> anyhow::Result<bool> {
+        let Some(status) = one.child.try_wait().context("cannot wait for a process")? else {
+            return Ok(true);
+        };
+        if !status.success() {
+            return Err(self.failed(one.job, &status.to_string()));
+        }
+        let Some((next, left)) = one.left.split_first().filter(|_| may_start) else {
+            return Ok(false);
+        };
+        (one.child, one.left) = (self.start(one.job, next)?, left);
+        Ok(true)
+    }
+
     fn log(&self, job: &Job) -> PathBuf {
         self.logs.join(format!("{}.log", job.name))
     }
 
-    fn start(&self, job: &Job, command: usize) -> anyhow::Result<Child> {
+    fn start(&self, job: &Job, command: &[OsString]) -> anyhow::Result<Child> {
         let path = self.log(job);
         let log = File::options().create(true).append(true).open(&path);
         let log = log.with_context(|| path.display().to_string())?;
         let errors = log.try_clone().with_context(|| path.display().to_string())?;
         let program = std::env::current_exe().context("cannot find this program")?;
         Command::new(program)
-            .args(&job.commands[command])
+            .args(command)
             .env("OMP_NUM_THREADS", "1")
             .stdin(Stdio::null())
             .stdout(log)
@@ -127,4 +139,28 @@ fn pass_on(interruption: Interruption, child: &Child) {
         Interruption::Terminate | Interruption::Deadline => Signal::TERM,
     };
     let _ = kill_process(Pid::from_child(child), signal);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commands are this test's own program, which runs no test of these names.
+    #[test]
+    fn a_job_that_cannot_start_waits_for_those_that_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = |name: &str| Job {
+            name: name.to_owned(),
+            commands: ["first", "second"].map(|test| vec!["--exact".into(), test.into()]),
+        };
+        std::fs::create_dir(folder.path().join("blocked.log")).unwrap();
+        let (signals, progress) = (Signals::default(), Progress::new("jobs", 3, 0));
+        let pool =
+            Pool { processes: 2, logs: folder.path(), signals: &signals, progress: &progress };
+        let error = pool.run(&["one", "blocked", "never"].map(job), 0).unwrap_err();
+        assert!(error.to_string().contains("blocked.log"), "{error:#}");
+        let log = std::fs::read_to_string(folder.path().join("one.log")).unwrap();
+        assert_eq!(log.matches("running 0 tests").count(), 1, "{log}");
+        assert!(!folder.path().join("never.log").exists());
+    }
 }

@@ -77,16 +77,16 @@ impl Plan {
 
     /// Runs what is missing and reads everything.
     pub(crate) fn complete(&self) -> anyhow::Result<Study> {
-        let folder = self.output.join("configs");
-        std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        for name in ["configs", "logs"] {
+            let folder = self.output.join(name);
+            std::fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
+        }
         let questions = self.write("evaluation", &evaluation()?)?;
         let (warmups, runs) = (self.warmups(&questions)?, self.runs(&questions)?);
         let progress = Progress::new("reproduce", (warmups.len() + runs.len()) as u64, 0);
-        let logs = self.output.join("logs");
-        std::fs::create_dir_all(&logs).with_context(|| logs.display().to_string())?;
         let signals = Signals::listen().context("cannot listen for signals")?;
-        let (processes, logs) = (self.processes, logs.as_path());
-        let pool = Pool { processes, logs, signals: &signals, progress: &progress };
+        let (processes, logs) = (self.processes, self.output.join("logs"));
+        let pool = Pool { processes, logs: &logs, signals: &signals, progress: &progress };
         pool.run(&warmups, 0)?;
         pool.run(&runs, warmups.len() as u64)?;
         progress.finish();

@@ -173,7 +173,7 @@ impl Answer {
 
     /// The prompt and its only answer, if it is one of a rollout.
     pub(super) fn recorded(&self) -> Option<(&TurnPrompt, &Choice)> {
-        self.request.turn?;
+        self.request.turn.as_ref()?;
         self.request.prompts.first().zip(self.choices.first())
     }
 

@@ -2,11 +2,12 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use anyhow::Context;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,62 +20,32 @@ use tokio::sync::mpsc::{Receiver, channel};
 use super::Settings;
 use super::request::Reader;
 use super::server::Server;
-use super::worker::{ModelRequest, run};
+use super::worker::{BatchCapacity, ModelRequest, run};
 use decoder::model::Decoder;
 
-/// A server that has its port and its model, before its first request.
+/// A port that a thread of its own serves, until no one takes the requests any more.
 #[derive(Debug)]
-pub(crate) struct Listening {
-    listener: std::net::TcpListener,
-    settings: Settings,
-    decoder: Decoder,
-    reader: Reader,
-}
-
-/// Takes the port, and resolves the folder that models may be loaded from.
-pub(crate) fn listen(
-    address: SocketAddr,
-    mut settings: Settings,
-    decoder: Decoder,
-    reader: Reader,
-) -> anyhow::Result<Listening> {
-    let with_name = |what: String| move |error: io::Error| anyhow::anyhow!("{what}: {error}");
-    let listener = std::net::TcpListener::bind(address).map_err(with_name(address.to_string()))?;
-    listener.set_nonblocking(true)?;
-    if let Some(root) = &mut settings.reload_root {
-        *root = root.canonicalize().map_err(with_name(root.display().to_string()))?;
-    }
-    Ok(Listening { listener, settings, decoder, reader })
-}
-
-impl Listening {
+pub(crate) struct OpenPort {
     /// The address, with the assigned port if port 0 was requested.
-    pub(crate) fn address(&self) -> io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-
-    /// Serves until `ended` ends, such as [`signalled`]; then takes no more connections, and ends what was begun.
-    pub(crate) fn serve_until(
-        self,
-        ended: impl Future<Output = io::Result<()>> + Send + 'static,
-    ) -> anyhow::Result<()> {
-        let Self { listener, settings, decoder, reader } = self;
-        let capacity = reader.capacity;
-        let (taken, network) = start_network(listener, settings, reader, ended)?;
-        run(decoder, taken, capacity);
-        network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
-    }
+    pub(crate) address: SocketAddr,
+    /// The requests to answer.
+    pub(crate) requests: Receiver<ModelRequest>,
+    capacity: BatchCapacity,
+    network: JoinHandle<anyhow::Result<()>>,
 }
 
-/// Serves in a thread until no one takes requests any more, or until `ended` ends.
-fn start_network(
-    listener: std::net::TcpListener,
+/// Takes the port and serves it until `ended` ends, such as [`signalled`]; then takes no more connections, and ends what was begun.
+pub(crate) fn open(
+    address: SocketAddr,
     settings: Settings,
     reader: Reader,
     ended: impl Future<Output = io::Result<()>> + Send + 'static,
-) -> anyhow::Result<(Receiver<ModelRequest>, JoinHandle<anyhow::Result<()>>)> {
-    let (requests, taken) = channel(settings.queue);
-    let server = Arc::new(Server::new(settings, reader, requests));
+) -> anyhow::Result<OpenPort> {
+    let listener = std::net::TcpListener::bind(address).with_context(|| address.to_string())?;
+    listener.set_nonblocking(true)?;
+    let (address, capacity) = (listener.local_addr()?, reader.capacity);
+    let (sender, requests) = channel(settings.queue);
+    let server = Arc::new(Server::new(settings, reader, sender));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let network = std::thread::Builder::new().name("network".to_owned()).spawn(move || {
         let outcome = runtime.block_on(accept(listener, server, ended));
@@ -82,20 +53,15 @@ fn start_network(
         drop(runtime);
         outcome
     })?;
-    Ok((taken, network))
+    Ok(OpenPort { address, requests, capacity, network })
 }
 
-/// Serves a model that stays with the caller, on a free port of this machine: its address, and the requests to answer. It ends
-/// when no one takes these any more.
-pub(crate) fn open(
-    settings: Settings,
-    reader: Reader,
-) -> anyhow::Result<(SocketAddr, Receiver<ModelRequest>)> {
-    let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    listener.set_nonblocking(true)?;
-    let address = listener.local_addr()?;
-    let (requests, _network) = start_network(listener, settings, reader, std::future::pending())?;
-    Ok((address, requests))
+impl OpenPort {
+    /// Answers by a model until the network's thread has ended.
+    pub(crate) fn answer_by(self, decoder: Decoder) -> anyhow::Result<()> {
+        run(decoder, self.requests, self.capacity);
+        self.network.join().map_err(|_| anyhow::anyhow!("the network's thread has failed"))?
+    }
 }
 
 /// Takes connections until `ended` ends.

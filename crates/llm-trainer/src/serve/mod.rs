@@ -22,17 +22,20 @@ mod tool_calls;
 mod worker;
 
 pub(crate) use admission::Admission;
-pub(crate) use http::{Listening, listen, open, signalled};
-pub(crate) use recording::{Owner, Recording};
+pub(crate) use http::{OpenPort, open, signalled};
+pub(crate) use recording::{Owner, Recording, Terms};
 pub(crate) use request::Reader;
-pub(crate) use rollouts::{Rollouts, Terms};
+pub(crate) use rollouts::Rollouts;
 pub(crate) use worker::BatchCapacity;
 pub(crate) use worker::{ModelRequest, RequestEvent, Work};
 
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// A free port of this machine.
+pub(crate) const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Limits of the server.
 #[derive(Debug, Clone)]
@@ -50,7 +53,7 @@ pub(crate) struct Settings {
     pub(crate) read_timeout: Duration,
     /// Time that requests may continue after a shutdown was requested.
     pub(crate) grace: Duration,
-    /// Folder from which `POST /v1/reload` may load models; `None` refuses it.
+    /// Folder from which `POST /v1/reload` may load models, without links; `None` refuses it.
     pub(crate) reload_root: Option<PathBuf>,
     /// Rollouts that are recorded under `/rollouts/`; `None` records none.
     pub(crate) rollouts: Option<Arc<Rollouts>>,
@@ -60,7 +63,7 @@ impl Settings {
     /// Limits of a server for programs that this process itself starts, which ends with them.
     pub(crate) fn of_own_programs() -> Self {
         Self {
-            admission: Admission { host: Some(Ipv4Addr::LOCALHOST.into()), api_key: None },
+            admission: Admission { host: Some(FREE_PORT.ip()), api_key: None },
             queue: 65_536,
             body_bytes: 64 << 20,
             connections: 65_536,

@@ -1,12 +1,14 @@
 //! Requests to the model thread: responses, whole or streamed, and other weights.
 
+use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use http_body_util::channel::{Channel, Sender};
 use hyper::StatusCode;
 use hyper::body::Bytes;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
@@ -14,9 +16,17 @@ use super::answer::Answer;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::request::Style;
-use super::response::{Response, ResponseBody, response, whole};
+use super::response::{Response, response, whole};
 use super::server::Server;
 use super::worker::{ModelRequest, RequestEvent, Work};
+
+/// Most events of a stream that wait for their reader.
+const WAITING_EVENTS: usize = 65_536;
+
+/// Sends an event of a stream; false if nobody listens.
+async fn say(pieces: &mut Sender<Bytes>, value: impl Display) -> bool {
+    pieces.send_data(format!("data: {value}\n\n").into()).await.is_ok()
+}
 
 impl Server {
     /// Answers with responses to a prompt, whole or streamed.
@@ -36,11 +46,11 @@ impl Server {
             top: request.log_probs.unwrap_or(0),
             scores: request.echo && request.log_probs.is_some(),
             draws: !request.only_echo,
-            turn: request.turn.and_then(|(turn, owner)| Some((owner?, turn))),
+            turn: request.turn.clone().and_then(|(turn, owner)| Some((owner?, turn))),
             events: sender,
         }))?;
         // Answers of a deterministic harness's rollout are the same each time, ids included.
-        let name = match rollout.zip(request.turn) {
+        let name = match rollout.zip(request.turn.as_ref()) {
             Some((rollout, (turn, _))) => format!("{rollout}-{turn}"),
             None => format!("{random:016x}"),
         };
@@ -75,32 +85,30 @@ impl Server {
         mut events: UnboundedReceiver<RequestEvent>,
         rollout: Option<String>,
     ) -> Response {
-        let (pieces, told) = unbounded_channel();
+        let (mut pieces, body) = Channel::new(WAITING_EVENTS);
         let server = Arc::clone(self);
         tokio::spawn(async move {
-            let say =
-                |value: &Value| pieces.send(Bytes::from(format!("data: {value}\n\n"))).is_ok();
             while let Some(event) = events.recv().await {
                 match answer.on_event(event) {
                     // Nobody listens: dropping the events gives the request up.
-                    Ok(Some(object)) if !say(&object) => return,
+                    Ok(Some(object)) if !say(&mut pieces, &object).await => return,
                     Ok(_) => {}
                     Err(error) => {
-                        say(&ApiError::from(error).json());
+                        say(&mut pieces, ApiError::from(error).json()).await;
                         return;
                     }
                 }
             }
             if let Err(error) = server.complete(&answer, rollout.as_deref()) {
-                say(&error.json());
+                say(&mut pieces, error.json()).await;
                 return;
             }
             if let Some(usage) = answer.usage_chunk() {
-                say(&usage);
+                say(&mut pieces, usage).await;
             }
-            let _heard = pieces.send(Bytes::from_static(b"data: [DONE]\n\n"));
+            say(&mut pieces, "[DONE]").await;
         });
-        response(StatusCode::OK, "text/event-stream", ResponseBody(told))
+        response(StatusCode::OK, "text/event-stream", body)
     }
 
     /// Loads other weights from a folder below the root.

@@ -34,7 +34,10 @@ impl Reader {
                 Value::String(text) => self.text_prompt("prompt", text.clone(), 0, recording)?,
                 Value::Array(ids) => {
                     let token_ids = self.token_ids("prompt", ids)?;
-                    let continued = recording.and_then(|one| one.continued_tokens(&token_ids));
+                    let continued = recording.and_then(|recording| {
+                        recording.continued(|one| token_ids.starts_with(&one.token_ids))
+                    });
+                    let continued = continued.map(|(index, one)| (index, one.token_ids.len()));
                     TurnPrompt { token_ids, text: None, continued, messages: 0 }
                 }
                 _ => return Err(ApiError::field("prompt", &none)),
@@ -72,12 +75,12 @@ impl Reader {
         messages: usize,
         recording: Option<&Recording>,
     ) -> Result<TurnPrompt, ApiError> {
-        let (continued, mut token_ids, rest) =
-            match recording.and_then(|recording| recording.continued(&text)) {
-                Some((index, drawn, rest)) => (Some((index, drawn.len())), drawn.to_vec(), rest),
-                None => (None, Vec::new(), text.as_str()),
-            };
-        token_ids.extend(self.encode(name, rest)?);
+        let sequence =
+            recording.and_then(|recording| recording.continued(|one| text.starts_with(&one.text)));
+        let (mut token_ids, recorded) =
+            sequence.map_or((Vec::new(), 0), |(_, one)| (one.token_ids.clone(), one.text.len()));
+        let continued = sequence.map(|(index, _)| (index, token_ids.len()));
+        token_ids.extend(self.encode(name, &text[recorded..])?);
         Ok(TurnPrompt { token_ids, text: Some(text), continued, messages })
     }
 

@@ -1,11 +1,14 @@
 //! A rollout as it is recorded: token ids as drawn, which are never made of text again.
 
+use std::sync::Arc;
+
 use decoder::generation::{Finish, SamplingKey};
 use model_files::sampling::Sampling;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
 
 use super::choice::{Choice, finish_reason};
+use super::error::ApiError;
 use super::tool_calls::ToolCall;
 
 /// Tokens that the policy drew at one request.
@@ -28,7 +31,7 @@ pub(crate) struct RecordedSequence {
     /// Runs of drawn tokens, ascending; the policy did not draw the others.
     pub(crate) turns: Vec<RecordedTurn>,
     /// Text of the tokens: prompts as they were rendered, drawn tokens with special ones spelled out.
-    text: String,
+    pub(super) text: String,
 }
 
 /// An answer to a conversation.
@@ -56,8 +59,19 @@ pub(crate) struct Recording {
     pub(super) owner: Option<Owner>,
 }
 
+/// Bounds of a training run's rollouts.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Terms {
+    /// Most tokens drawn at one request.
+    pub(crate) longest_turn: usize,
+    /// Most requests of a rollout.
+    pub(crate) turns: u64,
+    /// Texts that end a response, besides those of the request.
+    pub(crate) stop: Vec<String>,
+}
+
 /// Place of a rollout in a training step.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Owner {
     /// Index among this process's rollouts.
     pub(crate) place: usize,
@@ -67,6 +81,7 @@ pub(crate) struct Owner {
     pub(crate) member: u64,
     /// How its tokens are drawn: no request may change the distribution that is trained or measured.
     pub(crate) sampling: Sampling,
+    pub(crate) terms: Arc<Terms>,
 }
 
 /// A request of a rollout.
@@ -87,11 +102,29 @@ impl Recording {
         Self { owner: Some(owner), ..Self::default() }
     }
 
-    /// Begins a request: its number, from 0, and the rollout's place in a training step; `None` after `most` requests.
-    pub(super) fn begin_turn(&mut self, most: u64) -> Option<(u64, Option<Owner>)> {
-        let turn = (self.turns < most).then_some((self.turns, self.owner))?;
+    /// Begins a request: its number, from 0, and the rollout's place in a training step.
+    pub(super) fn begin_turn(
+        &mut self,
+        has_one_answer: bool,
+        has_seed: bool,
+    ) -> Result<(u64, Option<Owner>), ApiError> {
+        if !has_one_answer {
+            let problem = "asks for several answers or an echo, expected one answer at a request of a rollout";
+            return Err(ApiError::field("prompt", problem));
+        }
+        if let Some(Owner { terms, .. }) = &self.owner {
+            if has_seed {
+                return Err(ApiError::field(
+                    "seed",
+                    "is given, expected none: the run has its own",
+                ));
+            }
+            if self.turns >= terms.turns {
+                return Err(ApiError::many_turns(terms.turns));
+            }
+        }
         self.turns += 1;
-        Some(turn)
+        Ok((self.turns - 1, self.owner.clone()))
     }
 
     /// The text as drawn of the answer at a place of the conversation, if this is that answer.
@@ -110,21 +143,14 @@ impl Recording {
         self.replies.iter().rev().find(is_it).map(|reply| reply.drawn.as_str())
     }
 
-    /// The longest sequence whose text `text` begins with: its index, its tokens, and the text behind it.
-    pub(super) fn continued<'t>(&self, text: &'t str) -> Option<(usize, &[u32], &'t str)> {
-        let rest = self.sequences.iter().enumerate().filter_map(|(index, sequence)| {
-            Some((index, sequence.token_ids.as_slice(), text.strip_prefix(&sequence.text)?))
-        });
-        rest.max_by_key(|(_, token_ids, _)| token_ids.len())
-    }
-
-    /// The longest sequence with which these tokens begin.
-    pub(super) fn continued_tokens(&self, token_ids: &[u32]) -> Option<(usize, usize)> {
+    /// The longest sequence with which a prompt begins, and its index.
+    pub(super) fn continued(
+        &self,
+        begins: impl Fn(&RecordedSequence) -> bool,
+    ) -> Option<(usize, &RecordedSequence)> {
         let sequences = self.sequences.iter().enumerate();
-        sequences
-            .filter(|(_, sequence)| token_ids.starts_with(&sequence.token_ids))
-            .map(|(index, sequence)| (index, sequence.token_ids.len()))
-            .max_by_key(|(_, length)| *length)
+        let sequences = sequences.filter(|(_, sequence)| begins(sequence));
+        sequences.max_by_key(|(_, sequence)| sequence.token_ids.len())
     }
 
     /// Records an answer, if it has ended: at an end-of-sequence token where it has [`Finish::Stop`].

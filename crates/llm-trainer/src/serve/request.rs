@@ -12,7 +12,6 @@ use super::conversation::Conversation;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::recording::{Owner, Recording, TurnPrompt};
-use super::rollouts::Terms;
 use super::worker::BatchCapacity;
 use decoder::generation::GenerationOptions;
 
@@ -54,33 +53,6 @@ pub(super) struct Request {
     pub(super) turn: Option<(u64, Option<Owner>)>,
 }
 
-/// The rollout that a request belongs to.
-#[derive(Debug)]
-pub(super) struct OfRollout<'a> {
-    pub(super) recording: &'a mut Recording,
-    pub(super) terms: Option<&'a Terms>,
-}
-
-impl OfRollout<'_> {
-    /// Begins a request with these prompts; `is_one` is false where it has several answers or an echo.
-    fn begin(
-        self,
-        prompts: &[TurnPrompt],
-        is_one: bool,
-        has_seed: bool,
-    ) -> Result<(u64, Option<Owner>), ApiError> {
-        if prompts.len() != 1 || !is_one {
-            let problem = "asks for several answers or an echo, expected one answer at a request of a rollout";
-            return Err(ApiError::field("prompt", problem));
-        }
-        if self.terms.is_some() && has_seed {
-            return Err(ApiError::field("seed", "is given, expected none: the run has its own"));
-        }
-        let most = self.terms.map_or(u64::MAX, |terms| terms.turns);
-        self.recording.begin_turn(most).ok_or_else(|| ApiError::many_turns(most))
-    }
-}
-
 /// The model that requests are checked against.
 #[derive(Debug)]
 pub(crate) struct Reader {
@@ -99,11 +71,10 @@ impl Reader {
         &self,
         style: Style,
         body: &[u8],
-        rollout: Option<OfRollout<'_>>,
+        rollout: Option<&mut Recording>,
     ) -> Result<Request, ApiError> {
-        let terms = rollout.as_ref().and_then(|rollout| rollout.terms);
-        let recording = rollout.as_ref().map(|rollout| &*rollout.recording);
-        let of_run = recording.and_then(|recording| recording.owner).map(|owner| owner.sampling);
+        let recording = rollout.as_deref();
+        let owner = recording.and_then(|recording| recording.owner.as_ref());
         let mut fields = Fields::read(body)?;
         let model = fields.text("model", "the name of the model")?;
         if model != self.model_name {
@@ -117,7 +88,7 @@ impl Reader {
             }
         };
         let echo = style == Style::Completion && fields.flag("echo")?;
-        let asked = self.longest_response(style, &mut fields, &prompts, terms)?;
+        let asked = self.longest_response(style, &mut fields, &prompts, owner)?;
         let only_echo = echo && asked == 0;
         if asked == 0 && !echo {
             return Err(ApiError::field("max_tokens", "is 0, expected at least 1 without `echo`"));
@@ -125,7 +96,7 @@ impl Reader {
         let options = GenerationOptions {
             samples: fields.count("n", self.capacity.rows)?.unwrap_or(1),
             max_new_tokens: asked.max(1),
-            ..self.sampling(&mut fields, of_run, terms)?
+            ..self.sampling(&mut fields, owner)?
         };
         if options.samples == 0 {
             return Err(ApiError::field("n", "is 0, expected at least 1"));
@@ -141,8 +112,8 @@ impl Reader {
         }
         refuse_what_is_not_done(&mut fields, options.samples)?;
         fields.finish()?;
-        let is_one = options.samples == 1 && !echo;
-        let turn = rollout.map(|rollout| rollout.begin(&prompts, is_one, seed.is_some()));
+        let has_one_answer = prompts.len() == 1 && options.samples == 1 && !echo;
+        let turn = rollout.map(|recording| recording.begin_turn(has_one_answer, seed.is_some()));
         Ok(Request {
             style,
             prompts,
@@ -165,7 +136,7 @@ impl Reader {
         style: Style,
         fields: &mut Fields,
         prompts: &[TurnPrompt],
-        terms: Option<&Terms>,
+        owner: Option<&Owner>,
     ) -> Result<usize, ApiError> {
         let most = self.capacity.tokens;
         let name = match style {
@@ -182,7 +153,7 @@ impl Reader {
             Style::Completion => COMPLETION_TOKENS,
             Style::Chat => left.max(1),
         });
-        let asked = asked.min(terms.map_or(usize::MAX, |terms| terms.longest_turn));
+        let asked = asked.min(owner.map_or(usize::MAX, |owner| owner.terms.longest_turn));
         if longest.saturating_add(asked) > most {
             let problem = format!(
                 "is {asked} after a prompt of {longest} tokens, expected at most {most} tokens together"
@@ -196,9 +167,9 @@ impl Reader {
     fn sampling(
         &self,
         fields: &mut Fields,
-        of_run: Option<Sampling>,
-        terms: Option<&Terms>,
+        owner: Option<&Owner>,
     ) -> Result<GenerationOptions, ApiError> {
+        let of_run = owner.map(|owner| owner.sampling);
         let usual = of_run.unwrap_or(Sampling::DEFAULT);
         let temperature =
             fields.number("temperature", "0 or a number from 0.000001 to 100", |temperature| {
@@ -233,7 +204,7 @@ impl Reader {
         let further = fields
             .take("stop_token_ids", "a list of token ids", |value| value.as_array().cloned())?;
         let mut stops = stops.unwrap_or_default();
-        stops.extend(terms.iter().flat_map(|terms| terms.stop.iter().cloned()));
+        stops.extend(owner.iter().flat_map(|owner| owner.terms.stop.iter().cloned()));
         let (special, stop_strings) = StopStrings::split(&self.tokenizer, &stops)
             .map_err(|error| ApiError::field("stop", &error.to_string()))?;
         let mut stop_ids =

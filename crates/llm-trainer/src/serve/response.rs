@@ -1,43 +1,24 @@
 //! Answers as the network takes them: in one piece, or as they come.
 
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
+use http_body_util::channel::Channel;
 use hyper::StatusCode;
-use hyper::body::{Body, Bytes, Frame};
+use hyper::body::{Bytes, Frame};
 use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::error::ApiError;
 
-pub(super) type Response = hyper::Response<ResponseBody>;
+/// An answer whose body comes piece by piece.
+pub(super) type Response = hyper::Response<Channel<Bytes>>;
 
-/// A body, piece by piece.
-pub(super) struct ResponseBody(pub(super) UnboundedReceiver<Bytes>);
-
-impl From<String> for ResponseBody {
-    fn from(text: String) -> Self {
-        let (piece, body) = unbounded_channel();
-        let _heard = piece.send(text.into());
-        Self(body)
-    }
+/// An answer in one piece.
+pub(super) fn whole_text(status: StatusCode, kind: &'static str, text: String) -> Response {
+    let (mut piece, body) = Channel::new(1);
+    let _heard = piece.try_send(Frame::data(text.into()));
+    response(status, kind, body)
 }
 
-impl Body for ResponseBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        self.0.poll_recv(context).map(|piece| piece.map(|bytes| Ok(Frame::data(bytes))))
-    }
-}
-
-pub(super) fn response(status: StatusCode, kind: &'static str, body: ResponseBody) -> Response {
+pub(super) fn response(status: StatusCode, kind: &'static str, body: Channel<Bytes>) -> Response {
     let mut response = hyper::Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -45,7 +26,7 @@ pub(super) fn response(status: StatusCode, kind: &'static str, body: ResponseBod
 }
 
 pub(super) fn whole(status: StatusCode, value: &Value) -> Response {
-    response(status, "application/json", value.to_string().into())
+    whole_text(status, "application/json", value.to_string())
 }
 
 pub(super) fn refusal(error: &ApiError) -> Response {

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::answer::Answer;
 use super::error::ApiError;
 use super::fields::Fields;
-use super::request::{OfRollout, Request, Style};
+use super::request::{Request, Style};
 use super::response::{Response, whole};
 use super::rollouts::Rollouts;
 use super::server::Server;
@@ -43,18 +43,14 @@ impl Server {
         rollout: Option<&str>,
     ) -> Result<Request, ApiError> {
         let Some(id) = rollout else {
-            let is_trained = self.settings.rollouts.as_ref().is_some_and(|all| all.terms.is_some());
+            let is_trained = self.settings.rollouts.as_ref().is_some_and(|all| all.are_of_run());
             return if is_trained {
                 Err(ApiError::forbidden("expected the base URL of a rollout: /rollouts/ID/v1"))
             } else {
                 self.reader.read(style, body, None)
             };
         };
-        let rollouts = self.rollouts()?;
-        rollouts.with(id, true, |recording| {
-            let terms = rollouts.terms.as_ref();
-            self.reader.read(style, body, Some(OfRollout { recording, terms }))
-        })
+        self.rollouts()?.with(id, true, |recording| self.reader.read(style, body, Some(recording)))
     }
 
     /// Records an answer, if it is one of a rollout.

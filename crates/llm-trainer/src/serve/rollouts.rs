@@ -6,35 +6,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::error::{ApiError, LONGEST_ID};
 use super::recording::Recording;
 
-/// Bounds of a training run's rollouts.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Terms {
-    /// Most tokens drawn at one request.
-    pub(crate) longest_turn: usize,
-    /// Most requests of a rollout.
-    pub(crate) turns: u64,
-    /// Texts that end a response, besides those of the request.
-    pub(crate) stop: Vec<String>,
-}
-
 #[derive(Debug)]
 pub(crate) struct Rollouts {
-    /// Most rollouts that clients may begin; further ones are refused until some are deleted.
-    most: usize,
-    /// Bounds of the training run, if there is one.
-    pub(super) terms: Option<Terms>,
+    /// Most rollouts that clients may begin; further ones are refused until some are deleted. `None` where a training run begins all.
+    most: Option<usize>,
     by_id: Mutex<BTreeMap<String, Recording>>,
 }
 
 impl Rollouts {
-    /// Keeps at most so many rollouts, each begun by its first request.
-    pub(crate) fn keeping(most: usize) -> Self {
-        Self { most, terms: None, by_id: Mutex::default() }
+    /// Keeps at most so many rollouts, each begun by its first request, or those of a training run, which begins them itself.
+    pub(crate) fn keeping(most: Option<usize>) -> Self {
+        Self { most, by_id: Mutex::default() }
     }
 
-    /// Records the rollouts of a training run, which begins them itself.
-    pub(crate) fn of_run(terms: Terms) -> Self {
-        Self { most: 0, terms: Some(terms), by_id: Mutex::default() }
+    /// True if a training run begins all rollouts.
+    pub(super) fn are_of_run(&self) -> bool {
+        self.most.is_none()
     }
 
     /// Begins a rollout of the training run.
@@ -58,11 +45,11 @@ impl Rollouts {
         if let Some(recording) = open.get_mut(id) {
             return use_it(recording);
         }
-        if !begins || self.terms.is_some() || !is_id(id) {
+        let Some(most) = self.most.filter(|_| begins && is_id(id)) else {
             return Err(ApiError::unknown_rollout(id));
-        }
-        if open.len() >= self.most {
-            return Err(ApiError::many_rollouts(self.most));
+        };
+        if open.len() >= most {
+            return Err(ApiError::many_rollouts(most));
         }
         // A request that is refused begins nothing.
         let mut recording = Recording::default();

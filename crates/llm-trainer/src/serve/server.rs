@@ -18,7 +18,7 @@ use tokio::sync::mpsc::error::TrySendError;
 use super::Settings;
 use super::error::ApiError;
 use super::request::{Reader, Style};
-use super::response::{Response, refusal, response, whole};
+use super::response::{Response, refusal, whole, whole_text};
 use super::worker::ModelRequest;
 
 /// State shared by all connections.
@@ -137,7 +137,7 @@ impl Server {
             let name = format!("llm_trainer_{name}");
             text.extend(["# TYPE ", &name, " ", kind, "\n", &name, " ", &value.to_string(), "\n"]);
         }
-        response(StatusCode::OK, "text/plain; version=0.0.4", text.into())
+        whole_text(StatusCode::OK, "text/plain; version=0.0.4", text)
     }
 
     /// Reads the body of a request, if it is JSON, short enough and in time.

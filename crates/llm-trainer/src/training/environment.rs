@@ -23,8 +23,8 @@ use training_run::config::{EnvironmentSection, RunConfig};
 
 use super::response_text::ResponseText;
 use crate::serve::{
-    BatchCapacity, ModelRequest, Owner, Reader, Recording, RequestEvent, Rollouts, Settings, Terms,
-    Work, open,
+    BatchCapacity, FREE_PORT, ModelRequest, OpenPort, Owner, Reader, Recording, RequestEvent,
+    Rollouts, Settings, Terms, Work, open,
 };
 use harnesses::{Event, Harnesses, Task};
 pub(crate) use played::Played;
@@ -39,6 +39,7 @@ pub(crate) struct Environment {
     address: SocketAddr,
     /// Key of requests, which nobody else on the machine knows.
     api_key: String,
+    terms: Arc<Terms>,
     rollouts: Arc<Rollouts>,
     harnesses: Harnesses,
     events: Sender<Event>,
@@ -76,11 +77,12 @@ impl Environment {
             tokens <= positions,
             "rollout.environment.context_tokens is {tokens}, expected at most max_position_embeddings = {positions}"
         );
-        let rollouts = Arc::new(Rollouts::of_run(Terms {
+        let terms = Arc::new(Terms {
             longest_turn: rollout.max_response_tokens,
             turns: section.max_turns,
             stop: rollout.stop.clone(),
-        }));
+        });
+        let rollouts = Arc::new(Rollouts::keeping(None));
         let seed = RandomState::new();
         let api_key = format!("{:016x}{:016x}", seed.hash_one(0), seed.hash_one(1));
         let rows = rollout.rows.min(section.workers);
@@ -101,7 +103,8 @@ impl Environment {
             eos_ids: text.stop_ids.clone(),
             capacity: BatchCapacity { rows, tokens, cpu_kernels: rollout.cpu_kernels },
         };
-        let (address, mut requests) = open(settings, reader).context("rollout.environment")?;
+        let port = open(FREE_PORT, settings, reader, std::future::pending());
+        let OpenPort { address, mut requests, .. } = port.context("rollout.environment")?;
         let (events, heard) = channel();
         let forwarded = events.clone();
         std::thread::Builder::new().name("requests".to_owned()).spawn(move || {
@@ -115,7 +118,7 @@ impl Environment {
         })?;
         let harnesses = Harnesses::new(section);
         let (section, heard) = (section.clone(), Mutex::new(heard));
-        Ok(Some(Self { section, address, api_key, rollouts, harnesses, events, heard }))
+        Ok(Some(Self { section, address, api_key, terms, rollouts, harnesses, events, heard }))
     }
 
     /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason.
@@ -175,8 +178,8 @@ impl Play<'_> {
         self.next += 1;
         let (prompt, member) = (place / self.options.samples, place % self.options.samples);
         let key = SamplingKey { prompt: self.first.prompt + prompt as u64, ..self.first };
-        let (id, sampling) = (self.id(place), self.options.sampling);
-        let owner = Owner { place, key, member: member as u64, sampling };
+        let (id, member, sampling) = (self.id(place), member as u64, self.options.sampling);
+        let owner = Owner { place, key, member, sampling, terms: Arc::clone(&environment.terms) };
         environment.rollouts.begin(id.clone(), Recording::owned(owner));
         self.playing.insert(place, harness);
         let task = Task {
@@ -198,7 +201,7 @@ impl Play<'_> {
 
     /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
     fn ask(&mut self, work: Work) {
-        let Some((owner, _)) = work.turn else { return };
+        let Some((owner, _)) = &work.turn else { return };
         let is_of_step = SamplingKey { prompt: self.first.prompt, ..owner.key } == self.first;
         if is_of_step && self.playing.contains_key(&owner.place) {
             self.waiting.entry(owner.place).or_default().push(work);

@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 
 use decoder::model::Decoder;
 use model_files::model_config::{Architecture, ExpertOptions, ModelConfig, ModelShape};
+use run_plan::plan::ByteCount;
 use serde_json::Value;
 use tch::{Device, Kind};
 
@@ -264,6 +265,22 @@ fn a_dry_run_plans_for_ranks_that_are_not_there() {
     }
     // As a whole it is a configuration still.
     shown.parse::<toml::Table>().expect("TOML");
+}
+
+/// The teacher's weights count, not the policy's once more.
+#[test]
+fn a_dry_run_counts_the_weights_of_a_teacher() {
+    let (folder, teacher) = (tempfile::tempdir().unwrap(), directory("tiny_qwen2_untied"));
+    let reference = format!("model.reference={}", teacher.display());
+    let settings = ["algorithm.reference_kl.estimator=k1", &reference];
+    let mut command = train_command(folder.path(), &settings);
+    let output = command.args(["--dry-run", "--gpu", "h100"]).output().unwrap();
+    assert_success(&output);
+    let shown = text(&output.stdout);
+    let config = ModelConfig::read(&teacher.join("config.json")).unwrap();
+    let expected = ByteCount(4 * config.parameter_count() as u64).to_string();
+    let row = shown.lines().find(|line| line.contains("reference model")).expect("a row");
+    assert!(row.contains(&expected), "{expected} in {row}");
 }
 
 /// A machine without a GPU is planned as what it is, to the end of the run.

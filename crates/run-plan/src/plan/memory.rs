@@ -12,7 +12,7 @@ use serde::Serialize;
 use training_run::config::Dtype;
 
 pub(super) use self::host::offloaded_bytes;
-use super::setup::{Lengths, Setup, size_of};
+use super::setup::{Lengths, Setup, size_of, wide_size_of};
 use super::sizes::ModelSizes;
 
 /// Memory assumed for driver and libtorch on a GPU, in bytes: context, kernels, workspaces and communication buffers.
@@ -219,7 +219,7 @@ impl<'a> Counts<'a> {
         Self {
             lengths,
             element: size_of(setup.run.model.dtype),
-            wide: if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 },
+            wide: wide_size_of(setup.run.model.dtype),
             narrow: setup.run.model.dtype == Dtype::Bf16,
             data_ranks: setup.data_ranks() as u64,
             tensor,
@@ -270,10 +270,8 @@ impl<'a> Counts<'a> {
     }
 
     fn moments(&self) -> Item {
-        let size = match self.setup.run.optimizer.moments {
-            Dtype::Bf16 => 2,
-            Dtype::F32 | Dtype::F64 => self.wide,
-        };
+        let is_narrow = self.setup.run.optimizer.moments == Dtype::Bf16;
+        let size = if is_narrow { 2 } else { self.wide };
         let cuts = self.setup.cuts_optimizer();
         let because = if cuts { "two, of the rank's shard" } else { "two, of all that is trained" };
         item("optimiser moments", 2 * size * self.shard_of(self.trained), because)

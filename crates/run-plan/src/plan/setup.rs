@@ -281,7 +281,7 @@ impl Setup {
 
     /// True if gradients are sharded over the data-parallel ranks during backward.
     pub fn cuts_gradients(&self) -> bool {
-        self.data_ranks() > 1 && u8::from(self.run.parallel.zero) >= 2
+        self.data_ranks() > 1 && self.run.parallel.zero.shards_gradients()
     }
 
     /// True if the blocks' parameters are sharded over the data-parallel ranks.
@@ -295,6 +295,12 @@ impl Setup {
     }
 }
 
+/// Bytes of a master weight, a gradient that is summed over ranks, or a statistic.
+pub(super) fn wide_size_of(dtype: Dtype) -> u64 {
+    size_of(dtype).max(4)
+}
+
+/// Bytes of a number.
 pub(super) fn size_of(dtype: Dtype) -> u64 {
     match dtype {
         Dtype::Bf16 => 2,

@@ -14,11 +14,10 @@
 //! reads and writes its state at the speed of the host's memory, which all devices of a machine share.
 
 use serde::Serialize;
-use training_run::config::Dtype;
 
 use super::memory::{MemoryPlan, kept_activation_bytes, offloaded_bytes};
 use super::probe::Probe;
-use super::setup::{Setup, size_of};
+use super::setup::{Setup, size_of, wide_size_of};
 use super::traffic::{Collective, Traffic};
 
 /// A kind of device and how its machines are wired.
@@ -370,7 +369,7 @@ impl Offloaded {
         let steps = setup.optimizer_steps() as f64;
         if setup.run.parallel.offload_optimizer {
             let element = size_of(setup.run.model.dtype) as f64;
-            let wide = if setup.run.model.dtype == Dtype::F64 { 8.0 } else { 4.0 };
+            let wide = wide_size_of(setup.run.model.dtype) as f64;
             let (ranks, gradient) =
                 if setup.cuts_optimizer() { (setup.data_ranks(), wide) } else { (1, element) };
             let stepped = steps * (setup.trained_parameters_held() as f64 / ranks as f64).ceil();

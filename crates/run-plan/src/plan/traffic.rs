@@ -5,10 +5,9 @@
 //! are a few kilobytes and left out.
 
 use serde::Serialize;
-use training_run::config::Dtype;
 
 use super::probe::Probe;
-use super::setup::{Setup, size_of};
+use super::setup::{Setup, size_of, wide_size_of};
 use model_files::buffer_limits::BUCKET_BYTES;
 
 /// One kind of collective operation in a training step.
@@ -72,7 +71,7 @@ fn between_copies(setup: &Setup) -> (Vec<Collective>, u64) {
     let data_ranks = setup.data_ranks() as u64;
     let tensor = setup.run.parallel.tensor as u64;
     let element = size_of(setup.run.model.dtype);
-    let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
+    let wide = wide_size_of(setup.run.model.dtype);
     let model = &setup.model;
     let blocks = setup.block_parameters_held(model.blocks) as u64;
     let outer = model.outer_parameters as u64 / tensor;
@@ -133,8 +132,7 @@ fn within_model(setup: &Setup) -> Vec<Collective> {
     }
     let (shared, holders) = setup.shared_gradient();
     let shards = if setup.cuts_optimizer() { setup.data_ranks() } else { 1 };
-    let wide = if setup.run.model.dtype == Dtype::F64 { 8 } else { 4 };
-    let bytes = wide * shared.div_ceil(shards) as u64;
+    let bytes = wide_size_of(setup.run.model.dtype) * shared.div_ceil(shards) as u64;
     let updates = setup.optimizer_steps() as u64;
     let gradients = (
         updates * bytes.div_ceil(BUCKET_BYTES.into()),

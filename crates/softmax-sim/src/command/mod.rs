@@ -55,10 +55,10 @@ pub(crate) enum Command {
     #[command(after_long_help = fit_law::HELP)]
     FitLaw(fit_law::Args),
     /// Print a script with which a shell completes subcommands, options and their values
-    #[command(after_help = completions_examples!("softmax-sim"))]
+    #[command(after_help = completions_examples("softmax-sim"))]
     Completions(CompletionsArgs),
     /// Print the manual page of this program or of a subcommand, or write all of them
-    #[command(after_help = man_examples!("softmax-sim", "verify"))]
+    #[command(after_help = man_examples("softmax-sim", "verify"))]
     Man(ManArgs),
 }
 

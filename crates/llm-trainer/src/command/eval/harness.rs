@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -18,11 +18,8 @@ use crate::command::model_options::{ModelOptions, Placement, count_up_to};
 use crate::command::serve::load;
 use crate::evaluation::fingerprint;
 use crate::launch::{Ended, ProgramFailed};
-use crate::serve::{Listening, Settings, listen};
+use crate::serve::{FREE_PORT, Settings, open};
 use crate::signals::Signals;
-
-/// A free port of this machine.
-const ADDRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// Longest wait of lm-eval for one answer, in seconds; its default of 300 ends long responses on a slow device.
 const TIMEOUT_SECONDS: u64 = 86_400;
@@ -82,7 +79,7 @@ pub(super) struct Args {
 /// Asks tasks of lm-eval, and ends when it has.
 pub(super) fn lm_eval(args: &LmEvalArgs, out: &mut impl Write) -> anyhow::Result<()> {
     let common = &args.common;
-    run(common, "lm-eval", "lm-eval[api]", out, |Served { name, address, tokens }, output| {
+    run(common, "lm-eval", "lm-eval[api]", out, |name, address, tokens, output| {
         let (kind, path) = if args.chat {
             ("local-chat-completions", "chat/completions")
         } else {
@@ -103,7 +100,7 @@ pub(super) fn lm_eval(args: &LmEvalArgs, out: &mut impl Write) -> anyhow::Result
 
 /// Asks tasks of lighteval by the model's chat template, and ends when it has.
 pub(super) fn lighteval(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
-    run(args, "lighteval", "lighteval[litellm]", out, |Served { name, address, tokens }, output| {
+    run(args, "lighteval", "lighteval[litellm]", out, |name, address, tokens, output| {
         let rows = args.rows;
         let model = format!(
             "model_name=openai/{name},base_url=http://{address}/v1,api_key=none,max_model_length={tokens},\
@@ -115,21 +112,14 @@ pub(super) fn lighteval(args: &Args, out: &mut impl Write) -> anyhow::Result<()>
     })
 }
 
-/// A model that is served.
-struct Served {
-    name: String,
-    address: SocketAddr,
-    /// Most tokens of a prompt and its response.
-    tokens: usize,
-}
-
-/// Serves the model to the program of `package` that `command` starts for a folder of results.
+/// Serves the model to the program of `package` that `command` starts for a folder of results. It gets the model's name, its address
+/// and the most tokens of a prompt and its response.
 fn run(
     args: &Args,
     program: &str,
     package: &str,
     out: &mut impl Write,
-    command: impl FnOnce(Served, &Path) -> Command,
+    command: impl FnOnce(&str, SocketAddr, usize, &Path) -> Command,
 ) -> anyhow::Result<()> {
     if !is_in_path(program) {
         bail!("{program}: not in PATH, expected that of `pip install \"{package}\"`");
@@ -146,10 +136,15 @@ fn run(
     let (decoder, reader) =
         load(&options, name.clone(), args.context, args.rows, !args.no_cpu_kernels)?;
     let tokens = reader.capacity.tokens;
-    let listening = listen(ADDRESS, Settings::of_own_programs(), decoder, reader)?;
-    let served = Served { name, address: listening.address()?, tokens };
+    let (end, ended) = oneshot::channel::<()>();
+    let ended = async {
+        let _dropped = ended.await;
+        Ok(())
+    };
+    let port = open(FREE_PORT, Settings::of_own_programs(), reader, ended)?;
+    let mut command = command(&name, port.address, tokens, &output);
     out.flush()?;
-    run_beside(command(served, &output).args(&args.more), listening)?;
+    run_beside(program, command.args(&args.more), end, || port.answer_by(decoder))?;
     Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
 }
 
@@ -159,28 +154,27 @@ fn plain(name: &str) -> String {
     name.chars().map(|letter| if is_plain(&letter) { letter } else { '-' }).collect()
 }
 
-/// Runs a program while the model answers it.
-fn run_beside(command: &mut Command, listening: Listening) -> anyhow::Result<()> {
+/// Runs a program while the model answers it, and drops `end` once it has ended.
+fn run_beside(
+    program: &str,
+    command: &mut Command,
+    end: oneshot::Sender<()>,
+    answer: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
-    let program = command.get_program().to_owned();
-    let program = program.to_string_lossy();
     // Ctrl-C comes to this process alone, which then ends the program.
     let child = command.process_group(0).stdin(Stdio::null()).spawn();
     let mut child = child.with_context(|| format!("cannot start {program}"))?;
-    let (end, ended) = oneshot::channel::<()>();
     scope(|scope| {
         let waiting = scope.spawn(|| {
-            let outcome = wait(&mut child, &program, &signals);
+            let outcome = wait(&mut child, program, &signals);
             drop(end);
             outcome
         });
-        let served = listening.serve_until(async move {
-            let _dropped = ended.await;
-            Ok(())
-        });
+        let answered = answer();
         let outcome =
             waiting.join().map_err(|_| anyhow::anyhow!("the program's thread has failed"))?;
-        served.and(outcome)
+        answered.and(outcome)
     })
 }
 

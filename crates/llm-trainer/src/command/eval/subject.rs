@@ -8,8 +8,7 @@ use model_files::model_place::advice;
 use run_report::evaluation::settings::EvaluationFile;
 use toml::Value;
 use training_run::config::RunConfig;
-use training_run::run_directory::RunDirectory;
-use training_run::run_directory::TRAINER_FOLDER;
+use training_run::run_directory::{RunDirectory, TRAINER_FOLDER};
 
 use crate::command::hub_names;
 use crate::command::model_options::{last_name, latest_checkpoint};

@@ -60,8 +60,7 @@ fn an_answer_is_continued_as_it_was_drawn() {
     let body = |more: &str| format!(r#"{{"model":"m","max_tokens":4,"messages":[{user}{more}]}}"#);
     let mut recording = Recording::default();
     let read = |recording: &mut Recording, more: &str| {
-        let rollout = OfRollout { recording, terms: None };
-        reader.read(Style::Chat, body(more).as_bytes(), Some(rollout)).unwrap()
+        reader.read(Style::Chat, body(more).as_bytes(), Some(recording)).unwrap()
     };
     let drawn =
         "<tool_call>\n{\"name\": \"f\",  \"arguments\": {\"b\": 1, \"a\": 2}}\n</tool_call> ";

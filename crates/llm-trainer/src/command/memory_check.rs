@@ -1,24 +1,21 @@
 //! Check before a run that it fits the free memory, and advice on settings to change if it does not.
 
-use std::fmt::Write;
 use std::path::Path;
 
-use model_files::model_config::ModelConfig;
 use run_plan::plan::{
-    Alternative, Assumptions, ByteCount, DRIVER_BYTES, Hardware, MemoryPlan, ModelSizes, Plan,
-    Setup,
+    Alternative, Assumptions, ByteCount, DRIVER_BYTES, Hardware, MemoryPlan, Plan, Setup,
 };
 use tch::Device;
 use training_run::config::Run;
 
+use super::plan::{setup, sizes_in};
 use crate::machine::{MemoryInfo, host_memory, memory_of};
 use crate::out_of_memory::OutOfMemory;
-use decoder::bf16_matmul::widens_products;
 use ranks::Ranks;
 
 /// Memory plan of a run, and the memory available to one rank.
 #[derive(Debug)]
-pub(crate) struct MemoryCheck {
+pub(super) struct MemoryCheck {
     setup: Setup,
     memory: MemoryPlan,
     /// Memory limit of a rank in bytes, and the reason for it in words.
@@ -36,31 +33,22 @@ impl MemoryCheck {
     ///
     /// On CUDA the limit is the free memory of the rank's device. Ranks on a CPU share the memory of the machine or control group; too
     /// little free memory is only a warning there, as other processes may release theirs.
-    pub(crate) fn new(
+    pub(super) fn new(
         run: &Run,
         ranks: &Ranks,
         device: Device,
         given: Option<u64>,
     ) -> Option<Self> {
-        let sizes_of = |path: &Path| {
-            let config = ModelConfig::read(&path.join("config.json")).ok()?;
-            Some(ModelSizes::of(&path.display().to_string(), &config))
-        };
-        let model = &run.config().model;
-        let sizes = sizes_of(&model.path)?;
-        let others = Some(model.reference_path()).filter(|path| **path != model.path);
-        let reference = others.and_then(sizes_of);
-        let on_cpu = !device.is_cuda();
-        let of_node = ranks.local().count;
-        let widens_products = widens_products(run.config().model.dtype, on_cpu);
-        let setup = Setup { on_cpu, widens_products, reference, ..Setup::of_run(run, sizes) };
+        let sizes = |path: &Path| sizes_in(path, path);
+        let (on_cpu, of_node) = (!device.is_cuda(), ranks.local().count);
+        let setup = setup(run, sizes(&run.config().model.path).ok()?, on_cpu, sizes).ok()?;
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let mut check = Self::of(setup);
         check.look_at_gpu(device);
         match given {
             Some(bytes) => check.limit = Some((bytes, "as --gpu-memory says".to_owned())),
-            None if on_cpu => check.look_at_host(host_memory(), of_node as u64),
-            None => check.look_at_offload(host_memory(), of_node as u64),
+            None if on_cpu => check.look_at_host(host_memory()),
+            None => check.look_at_offload(host_memory()),
         }
         Some(check)
     }
@@ -72,11 +60,16 @@ impl MemoryCheck {
         Self { setup, memory, limit, free_bytes, host_bytes, warnings: Vec::new() }
     }
 
-    fn look_at_host(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
+    /// Ranks of this machine.
+    fn ranks(&self) -> u64 {
+        self.setup.gpus_per_node as u64
+    }
+
+    fn look_at_host(&mut self, limit: Option<MemoryInfo>) {
         let Some(limit) = limit else { return };
-        let most = limit.total_bytes / ranks;
+        let most = limit.total_bytes / self.ranks();
         self.limit = Some((most, "all that this machine has for it".to_owned()));
-        self.warn_if_taken(self.memory.peak_bytes(), "memory at most", limit, ranks);
+        self.warn_if_taken(self.memory.peak_bytes(), "memory at most", limit);
     }
 
     fn look_at_gpu(&mut self, device: Device) {
@@ -88,16 +81,16 @@ impl MemoryCheck {
     }
 
     /// Compares the ranks' offloaded memory with that of their machine.
-    fn look_at_offload(&mut self, limit: Option<MemoryInfo>, ranks: u64) {
+    fn look_at_offload(&mut self, limit: Option<MemoryInfo>) {
         let Some(limit) = limit else { return };
         self.host_bytes = Some(limit.total_bytes);
-        self.warn_if_taken(self.memory.host_bytes(), "the host's memory", limit, ranks);
+        self.warn_if_taken(self.memory.host_bytes(), "the host's memory", limit);
     }
 
     /// Warns of memory that there is, but that is not free now.
-    fn warn_if_taken(&mut self, needed: u64, what: &str, limit: MemoryInfo, ranks: u64) {
-        let free = limit.free_bytes / ranks;
-        if needed > free && needed <= limit.total_bytes / ranks {
+    fn warn_if_taken(&mut self, needed: u64, what: &str, limit: MemoryInfo) {
+        let free = limit.free_bytes / self.ranks();
+        if needed > free && needed <= limit.total_bytes / self.ranks() {
             let (needed, free) = (ByteCount(needed), ByteCount(free));
             self.warnings.push(format!(
                 "by the plan one rank needs {needed} of {what}, {free} are free for it now"
@@ -106,7 +99,7 @@ impl MemoryCheck {
     }
 
     /// Returns the warnings of a run that may start; fails if it may not.
-    pub(crate) fn admit(&self) -> anyhow::Result<&[String]> {
+    pub(super) fn admit(&self) -> anyhow::Result<&[String]> {
         let peak_bytes = self.memory.peak_bytes();
         let refusal = |needed: String, limit: u64, whose: &str| {
             let advice = self.advice(self.limit.as_ref().map_or(u64::MAX, |(limit, _)| *limit));
@@ -121,8 +114,7 @@ impl MemoryCheck {
         {
             return Err(refusal(format!("{} of memory", ByteCount(peak_bytes)), *limit, whose));
         }
-        let on_host = self.memory.host_bytes();
-        let ranks = self.setup.gpus_per_node as u64;
+        let (on_host, ranks) = (self.memory.host_bytes(), self.ranks());
         if let Some(host_bytes) = self.host_bytes
             && on_host * ranks > host_bytes
         {
@@ -134,7 +126,7 @@ impl MemoryCheck {
     }
 
     /// The plan's full list of settings to change, one per line.
-    pub(crate) fn changes(&self) -> String {
+    pub(super) fn changes(&self) -> String {
         let mut text = String::new();
         if let Some((limit, _)) = &self.limit {
             let written = self.plan(*limit).write_changes(&mut text);
@@ -144,19 +136,17 @@ impl MemoryCheck {
     }
 
     /// Adds the plan's advice to libtorch's out-of-memory error; returns other errors unchanged.
-    pub(crate) fn advise(&self, error: anyhow::Error) -> anyhow::Error {
+    pub(super) fn advise(&self, error: anyhow::Error) -> anyhow::Error {
         let Some(OutOfMemory { said }) = error.downcast_ref() else { return error };
         let peak = self.memory.peak_bytes();
         // A fifth less than was planned, or what was free where that is less still.
         let limit = self.limit.as_ref().map_or(peak, |(limit, _)| *limit).min(peak / 5 * 4);
         let advice = self.advice(limit.min(self.free_bytes.unwrap_or(limit)));
-        let mut sizes = format!("planned: {}", ByteCount(peak));
-        if let Some(free) = self.free_bytes {
-            let free = ByteCount(free);
-            write!(sizes, "; free as it began, with the driver's part: {free}")
-                .expect("a string takes everything");
-        }
-        OutOfMemory { said: format!("{said} ({sizes}); {advice}") }.into()
+        let free = self.free_bytes.map_or_else(String::new, |free| {
+            format!("; free as it began, with the driver's part: {}", ByteCount(free))
+        });
+        OutOfMemory { said: format!("{said} (planned: {}{free}); {advice}", ByteCount(peak)) }
+            .into()
     }
 
     /// The first changes of the list, in words.
@@ -167,13 +157,14 @@ impl MemoryCheck {
         let mut best = if fitting.is_empty() { smaller } else { fitting };
         // First those that leave the result as it is.
         best.sort_by_key(|change| !matches!(change.remark.as_str(), "" | "together"));
-        let mut advice = String::from("set ");
-        for (index, Alternative { change, peak_bytes, .. }) in best.iter().take(3).enumerate() {
-            let or = if index > 0 { "; or " } else { "" };
-            let peak = ByteCount(*peak_bytes);
-            write!(advice, "{or}{change} ({peak})").expect("a string takes everything");
+        let shown = |Alternative { change, peak_bytes, .. }: &Alternative| {
+            format!("{change} ({})", ByteCount(*peak_bytes))
+        };
+        let changes: Vec<String> = best.into_iter().take(3).map(shown).collect();
+        if changes.is_empty() {
+            return "no setting takes less".to_owned();
         }
-        if best.is_empty() { "no setting takes less".to_owned() } else { advice }
+        format!("set {}", changes.join("; or "))
     }
 
     fn plan(&self, limit: u64) -> Plan {
@@ -187,7 +178,7 @@ impl MemoryCheck {
 
 #[cfg(test)]
 mod tests {
-    use run_plan::plan::preset_model;
+    use run_plan::plan::{ModelSizes, preset_model};
 
     use super::*;
 
@@ -223,15 +214,15 @@ mod tests {
     fn what_is_offloaded_must_fit_into_the_memory_of_the_machine() {
         let mut check = offloaded();
         let needed = 8 * check.memory.host_bytes();
-        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed }), 8);
+        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed }));
         assert!(check.admit().unwrap().is_empty());
 
-        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed / 2 }), 8);
+        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed / 2 }));
         let warnings = check.admit().unwrap();
         assert!(warnings[0].contains("of the host's memory"), "{warnings:?}");
 
         let less = needed - 8;
-        check.look_at_offload(Some(MemoryInfo { total_bytes: less, free_bytes: less }), 8);
+        check.look_at_offload(Some(MemoryInfo { total_bytes: less, free_bytes: less }));
         let message = check.admit().unwrap_err().to_string();
         assert!(message.contains("of the host's memory at most, expected at most"), "{message}");
         assert!(message.contains("set parallel."), "{message}");
