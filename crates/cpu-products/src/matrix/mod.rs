@@ -84,6 +84,11 @@ impl<'a> Source<'a> {
     }
 }
 
+/// Returns a weight that [`padded`] has looked at.
+fn readable(numbers: Numbers<'_>) -> Source<'_> {
+    Source::of(numbers).expect("`padded` copies what cannot be read in pairs")
+}
+
 /// Copies a weight if it cannot be read in place or its width is not padded.
 fn padded(weight: &Tensor, width: usize) -> Tensor {
     let filling = i64::try_from(width - size(weight.size()[1])).expect("less than PADDING");
@@ -164,10 +169,12 @@ impl Matrix {
                 self.run(arch, &sources, &inputs, &mut product);
             }
             _ => self.numbers.read(|parts| {
-                let sources = parts.iter().zip(&self.heights).map(|(part, height)| {
-                    (Source::of(*part).expect("`padded` looked at it"), *height)
-                });
-                self.run(arch, &sources.collect::<Vec<_>>(), &inputs, &mut product);
+                let sources: Vec<_> = parts
+                    .iter()
+                    .map(|part| readable(*part))
+                    .zip(self.heights.iter().copied())
+                    .collect();
+                self.run(arch, &sources, &inputs, &mut product);
             }),
         }
         if rows == 1 { product } else { transposed(&product, rows) }
