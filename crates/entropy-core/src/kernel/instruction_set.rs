@@ -16,7 +16,7 @@ impl InstructionSet {
     /// Returns the widest set of this machine; looked up once.
     pub fn widest() -> Self {
         static WIDEST: OnceLock<InstructionSet> = OnceLock::new();
-        *WIDEST.get_or_init(|| Self(Arch::new()))
+        *WIDEST.get_or_init(|| Self::available().pop().unwrap_or(Self(Arch::Scalar)))
     }
 
     /// Returns all sets of this machine, the narrowest first.

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{ControlError, EntropyTarget};
 use crate::parameter::{
-    ParameterError, Settings, check_at_most, check_below, check_not_negative, settings,
+    ParameterError, Settings, check_at_most, check_below, check_not_negative, check_positive,
+    settings,
 };
 
 /// An error of `ln H` counts as no more than this: entropy 0 is `ln 0`.
@@ -18,7 +19,7 @@ settings! {
         /// The entropy to hold.
         pub target: EntropyTarget, check_within;
         /// Knob at the start, `low..=high`: a guess of the value that holds the target.
-        pub initial: f64, check_positive;
+        pub initial: f64;
         /// Smallest knob, above 0.
         pub low: f64, check_positive;
         /// Largest knob, above `low`.
@@ -39,6 +40,7 @@ settings! {
     } also |settings| {
         let (low, high) = (("low", settings.low), ("high", settings.high));
         let initial = ("initial", settings.initial);
+        check_positive(initial.0, initial.1)?;
         check_below(low, high)?;
         check_at_most(low, initial)?;
         check_at_most(initial, high)

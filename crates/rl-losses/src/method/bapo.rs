@@ -149,16 +149,16 @@ impl<R: Real> PolicyMethod<R> for Bapo {
         let (low, high): (Vec<f64>, Vec<f64>) =
             (self.low().places().collect(), self.high().places().collect());
         let mut sums = vec![ExactSum::default(); low.len() + high.len()];
+        let mut terms = [0.0; RUN];
         let policies = zip(batch.log_prob().chunks(RUN), batch.old_log_prob().chunks(RUN));
         for ((new, old), advantages) in zip(policies, batch.advantage().chunks(RUN)) {
             let ratio = |(new, old): (&R, &R)| Real::exp(limited(new.to_f64() - old.to_f64()));
             let ratios: Vec<f64> = zip(new, old).map(ratio).collect();
-            let advantages: Vec<f64> =
-                advantages.iter().map(|advantage| advantage.to_f64()).collect();
-            let add = |sum: &mut ExactSum, term: &dyn Fn(f64, f64) -> f64| {
-                let terms: Vec<f64> =
-                    zip(&ratios, &advantages).map(|(r, a)| term(*r, *a)).collect();
-                sum.merge(&ExactSum::of(&terms));
+            let mut add = |sum: &mut ExactSum, term: &dyn Fn(f64, f64) -> f64| {
+                for (into, (ratio, advantage)) in zip(&mut terms, zip(&ratios, advantages)) {
+                    *into = term(*ratio, advantage.to_f64());
+                }
+                sum.merge(&ExactSum::of(&terms[..ratios.len()]));
             };
             let (negative, positive) = sums.split_at_mut(low.len());
             for (sum, &bound) in zip(negative, &low) {

@@ -124,7 +124,9 @@ impl Stepped {
         for (column, moment) in [FIRST, SECOND].into_iter().zip(moments.iter_mut()) {
             moment.copy_(&read(column, moment.kind())?);
         }
-        let least = moments[1].min().double_value(&[]);
+        let second = &moments[1];
+        // A rank's shard of a small parameter may be empty.
+        let least = if second.numel() > 0 { second.min().double_value(&[]) } else { 0.0 };
         if least < 0.0 {
             let tensor = format!("{SECOND}/{}", place.name);
             return Err(saved.refused(&tensor, &format!("holds {least}"), "none below 0"));
