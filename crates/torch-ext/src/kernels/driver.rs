@@ -21,7 +21,6 @@ unsafe extern "C" {
 functions! {
     /// Functions of the driver's interface; each returns a `CUresult`.
     Driver {
-        version: c"cuDriverGetVersion" (*mut c_int),
         init: c"cuInit" (c_uint),
         error_text: c"cuGetErrorString" (c_int, *mut *const c_char),
         device: c"cuDeviceGet" (*mut c_int, c_int),
@@ -34,6 +33,13 @@ functions! {
         launch: c"cuLaunchKernel" (
             *mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void
         ),
+    }
+}
+
+functions! {
+    /// The version function, which every driver has.
+    About {
+        version: c"cuDriverGetVersion" (*mut c_int),
     }
 }
 
@@ -52,9 +58,13 @@ pub struct CudaDriver {
 ///
 /// [`KernelError`] if there is no driver, or it does not report its version.
 pub fn cuda_driver() -> Result<CudaDriver, KernelError> {
+    // SAFETY: the driver's library, which libtorch's CUDA half loads as well.
+    let library = unsafe { Library::open(LIBRARY, &[PathBuf::from(LIBRARY)])? };
+    // SAFETY: the type is that of cuda.h.
+    let about = unsafe { About::of(&library)? };
     let mut version = 0;
     // SAFETY: there is room for the number; the driver need not be started.
-    let status = unsafe { (Driver::load()?.version)(&raw mut version) };
+    let status = unsafe { (about.version)(&raw mut version) };
     if status != 0 {
         let (call, problem) = ("cuDriverGetVersion".to_owned(), format!("answers {status}"));
         return Err(KernelError::Launch { call, problem });
@@ -66,18 +76,14 @@ pub fn cuda_driver() -> Result<CudaDriver, KernelError> {
 impl Driver {
     fn get() -> Result<&'static Self, KernelError> {
         static DRIVER: OnceLock<Result<Driver, KernelError>> = OnceLock::new();
-        DRIVER.get_or_init(Self::start).as_ref().map_err(Clone::clone)
+        DRIVER.get_or_init(Self::open).as_ref().map_err(Clone::clone)
     }
 
-    fn load() -> Result<Self, KernelError> {
+    fn open() -> Result<Self, KernelError> {
         // SAFETY: the driver's library, which libtorch's CUDA half loads as well.
         let library = unsafe { Library::open(LIBRARY, &[PathBuf::from(LIBRARY)])? };
         // SAFETY: the types are those of cuda.h.
-        unsafe { Self::of(&library) }
-    }
-
-    fn start() -> Result<Self, KernelError> {
-        let driver = Self::load()?;
+        let driver = unsafe { Self::of(&library)? };
         // SAFETY: the flags must be 0; asked again, the driver does nothing.
         driver.check("cuInit", unsafe { (driver.init)(0) })?;
         Ok(driver)
