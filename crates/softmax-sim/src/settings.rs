@@ -38,10 +38,9 @@ macro_rules! settings {
             /// # Errors
             ///
             /// [`ExperimentError`](crate::experiment::ExperimentError), naming the setting.
-            #[allow(clippy::cast_lossless, clippy::unnecessary_cast, reason = "numbers of any type")]
             pub fn check(&self) -> Result<(), $crate::experiment::error::ExperimentError> {
                 use $crate::experiment::error;
-                $($(error::$range(stringify!($field), self.$field as f64 $(, $bound)?)?;)?)+
+                $($(error::$range(stringify!($field), error::Number::number(self.$field) $(, $bound)?)?;)?)+
                 $(
                     let rule: fn(&Self) -> Result<(), error::ExperimentError> = $rule;
                     rule(self)?;

@@ -56,6 +56,29 @@ pub enum ExperimentError {
     },
 }
 
+/// A number of a setting.
+pub(crate) trait Number {
+    fn number(self) -> f64;
+}
+
+impl Number for f64 {
+    fn number(self) -> f64 {
+        self
+    }
+}
+
+impl Number for usize {
+    fn number(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Number for u32 {
+    fn number(self) -> f64 {
+        self.into()
+    }
+}
+
 /// Checks a number: `holds` if it has one of the values `expected`.
 pub(crate) fn check_range(
     field: &'static str,
