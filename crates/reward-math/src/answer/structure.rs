@@ -3,6 +3,7 @@
 use super::sign::counted;
 use super::{Combination, Node, expand};
 use crate::parser::{Parser, Result};
+use crate::table::lists;
 use crate::token::Kind;
 use crate::words;
 
@@ -12,7 +13,11 @@ impl Parser {
         if self.at_command("begin") && !self.at_matrix() {
             return self.environment(false).map(Some);
         }
-        if self.at_command("{") && self.command_at(1, "begin") {
+        // `\{\begin{pmatrix} 1 \\ 2 \end{pmatrix}\}` is a set.
+        let in_brackets =
+            |kind: &Kind| kind.word().is_some_and(|name| lists("pmatrix bmatrix", name));
+        let columns = self.bracket().is_some() && self.peek_at(3).is_some_and(in_brackets);
+        if self.at_command("{") && self.command_at(1, "begin") && !columns {
             self.advance();
             let system = self.environment(true)?;
             self.eat_command("}");

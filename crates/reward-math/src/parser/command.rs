@@ -100,6 +100,10 @@ impl Parser {
             Expression::Symbol(letter) if name == "hat" && lists("i j k", &letter) => {
                 Expression::Symbol(format!("\\vec {letter}"))
             }
+            // `\hat{\mathbf i}`
+            Expression::Symbol(unit) if name == "hat" && unit.starts_with("\\vec ") => {
+                Expression::Symbol(unit)
+            }
             inner if conjugate => inner.conjugate(),
             Expression::Symbol(letter) if name == "overline" && !self.at_symbol('_') => {
                 Expression::Symbol(format!("\\bar {letter}"))

@@ -146,6 +146,13 @@ impl Parser {
         Ok(self.with_degree_mark(Expression::Number(integer + top / bottom)))
     }
 
+    /// Returns true before the `^{-1}` at the end of an answer: no function has an argument there.
+    fn at_negative_power(&self, ahead: usize) -> bool {
+        let signs = [(0, '^'), (1, '{'), (2, '-'), (4, '}')];
+        signs.into_iter().all(|(place, c)| self.symbol_at(ahead + place, c))
+            && self.peek_at(ahead + 5).is_none_or(|next| next.is_any(",.;", ""))
+    }
+
     /// Returns true before a quotient of units: `\frac{\text{m}}{\text{s}}`.
     pub(crate) fn at_unit_fraction(&self) -> bool {
         let is_unit = |kind: &Kind| {
@@ -191,6 +198,7 @@ impl Parser {
                     && self
                         .peek_at(1)
                         .is_none_or(|next| next.word().is_some() || next.is_any(",.)", ""))
+                    || matches!(name.as_str(), "min" | "sec") && self.at_negative_power(1)
                     // "3 min 20 s"
                     || name == "min"
                         && matches!(self.peek_at(1), Some(Kind::Number { .. }))

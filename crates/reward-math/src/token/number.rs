@@ -28,6 +28,11 @@ impl Lexer<'_> {
                 length += point + count + repeat_length;
                 repeating = repeat;
             }
+            if count == 3 && repeat_length == 0 {
+                let (groups, groups_length) = groups_behind_point(&fraction[count..]);
+                digits.push_str(&groups);
+                length += groups_length;
+            }
         }
         // At most `MAX_BYTES` digits: no count is near the limit of the type.
         let places = i64::try_from(digits.len() - integer_digits).unwrap_or(i64::MAX);
@@ -92,6 +97,16 @@ impl Lexer<'_> {
             return (digits, length, commas);
         }
     }
+}
+
+/// Returns the digits of the groups of `.000\,004\,5` behind the first, and the bytes read: three in each but the last.
+fn groups_behind_point(text: &str) -> (String, usize) {
+    let groups = pattern!(r"^(?:\\[,:;\x20][0-9]{3})*(?:\\[,:;\x20][0-9]{1,3})?");
+    let groups = groups.find(text).map_or("", |groups| groups.as_str());
+    // `0.125\,10^3`
+    let ends = !text[groups.len()..].starts_with(|c: char| c.is_ascii_digit() || "^/.".contains(c));
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect();
+    if ends { (digits(groups), groups.len()) } else { (String::new(), 0) }
 }
 
 /// Returns the text behind `{,}` if other than three digits follow: three are a group, but not behind a zero.
