@@ -424,7 +424,12 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         Some(bare.into_owned())
     };
     let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
-    if left == right || both(extreme) || both(segment) || !opposite && both(base) {
+    if left == right
+        || one_operator(left, right)
+        || both(extreme)
+        || both(segment)
+        || !opposite && both(base)
+    {
         return true;
     }
     let is_function =
@@ -437,6 +442,20 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
+}
+
+/// Returns true for `\limsup` and `\limsup a_n`: one operator, of which one label leaves out the argument.
+fn one_operator(left: &Node, right: &Node) -> bool {
+    let operator = |label: &Node| match label {
+        Node::Words(words) => {
+            let parts = pattern!(r"^\\(limsup|liminf|sup|inf)(?:$|[^a-z](.*))").captures(words)?;
+            Some((parts[1].to_owned(), parts.get(2).is_none()))
+        }
+        _ => None,
+    };
+    operator(left)
+        .zip(operator(right))
+        .is_some_and(|((name, bare), (other, other_bare))| name == other && (bare || other_bare))
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".

@@ -255,7 +255,15 @@ pub(crate) fn choices(folded: &str) -> Vec<char> {
     let listed = pattern!(
         r"^[^{}]*\bare ((?:\(?[A-J]\)?(?:,? and |, )?){2,})\}?$|^[A-Za-z][^{}()]*[a-z] (\([A-J]\))\}?$"
     );
-    let text = captured(listed, text).map_or(text, |listed| listed.as_str());
+    let listed = captured(listed, text);
+    // "anything but (D)"
+    let before = listed.map_or("", |listed| &text[..listed.start()]).trim_end();
+    let others =
+        pattern!(r"(?i)\b(?:any|all|every|each)[a-z]*(?: [a-z]+)? (?:but|except|besides)$");
+    if makes_another(before) || others.is_match(before) {
+        return Vec::new();
+    }
+    let text = listed.map_or(text, |listed| listed.as_str());
     // A bracket that never closes does not make a list, and one around three letters in another order makes an order.
     let brackets = text.matches('(').count();
     let written: Vec<char> = text.chars().filter(|c| is_choice(*c)).collect();

@@ -159,8 +159,13 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let natural = natural.captures(folded).map(|parts| format!("{}*e{}", &parts[1], &parts[2]));
     let natural = natural.and_then(|text| read(&text, true).ok());
     let repeated = with_multiplicities(folded).and_then(|text| read(&text, true).ok());
+    // `\text{diverges to } -\infty`
+    let diverges =
+        folded.contains("diverges to") && first.plain().is_some_and(|value| value.holds("\\infty"));
+    let diverges = diverges.then(|| words::normalise("diverges")).flatten().map(Node::Words);
     let once = [
         natural,
+        diverges,
         measured,
         fraction,
         permutation,

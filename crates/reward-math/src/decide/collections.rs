@@ -89,7 +89,13 @@ impl Comparison {
                 }
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
-                    return self.matched(&values, &others, bare && values.len() == others.len());
+                    // `5, 5, 2` is not `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
+                    let counted = |value: &Node| {
+                        value.unit().is_some_and(|words| words.contains("multiplicity"))
+                    };
+                    let counts = values.iter().chain(&others).any(counted);
+                    let one_by_one = counts || values.len() == others.len();
+                    return self.matched(&values, &others, bare && one_by_one);
                 }
                 _ => {}
             }

@@ -70,6 +70,9 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         value.with(name, &(Expression::symbol(PLACE) + Expression::integer(start)))
     };
     let unlabelled = |number| Progression::Formula { label: None, number };
+    if let Some(residues) = residues(reading) {
+        return residues.into_iter().map(unlabelled).collect();
+    }
     let described = |words: &str, low| described(words, low).into_iter().map(unlabelled).collect();
     let (label, value, bounds) = match reading {
         Node::Words(words) => return described(words, None),
@@ -125,6 +128,20 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         number: of_place(value, name, start),
     };
     starts.into_iter().map(formula).collect()
+}
+
+/// Returns the number at each place of `n \equiv 3 \pmod 4`, of integers that a problem may call positive: from the residue on.
+fn residues(reading: &Node) -> Option<Vec<Expression>> {
+    let (_, value) = relation::labelled(reading)?;
+    let [residue, modulus] = value.plain()?.arguments_of("pmod")? else { return None };
+    let modulus = modulus.as_integer().filter(|modulus| (2..=LARGEST).contains(modulus))?;
+    let residue = residue.as_integer()?.rem_euclid(modulus);
+    // The first multiple is 0 or, if it must be positive, the modulus.
+    let starts = if residue == 0 { vec![0, modulus] } else { vec![residue] };
+    let from = |start| {
+        Expression::integer(start) + Expression::integer(modulus) * Expression::symbol(PLACE)
+    };
+    Some(starts.into_iter().map(from).collect())
 }
 
 /// Returns the name and the least integer of `n \ge 2`, `n > 1` and `1 < n`.

@@ -44,11 +44,16 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
         r"(?i)\b(does not exist|do not exist|undefined|diverges|doesn['’]t exist|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
     );
     // "Yes, it is."
-    let verdict = pattern!(r"^(?:So )?([Yy]es|[Nn]o)\b[,.!]");
+    let verdict =
+        pattern!(r"^(?:\*\*[A-Z][a-z ]+:\*\* |[A-Z][a-z]+: )?(?:So )?([Yy]es|[Nn]o)\b[,.!]");
     // "They lack 500 sheets, so no, there is not enough."
     let concluded = pattern!(r"(?:^So|, so|,) (yes|no)(?:,| [—–-]) ");
     let phrase = captured(none, last).or_else(|| captured(verdict, last)).filter(|_| plain);
-    if let Some(phrase) = phrase.or_else(|| captured(concluded, last)) {
+    let everywhere = pattern!(
+        r"(?i)^(?:(?:so|thus|hence|therefore),? )?the (?:inequality|equation|identity|statement|relation) (?:holds|is (?:true|valid|satisfied)) for ((?:every|all|any) real(?: numbers?| values?)?)(?: of)? \$[a-z]\$[.!*]*$"
+    );
+    let phrase = phrase.or_else(|| captured(concluded, last));
+    if let Some(phrase) = phrase.or_else(|| captured(everywhere, last)) {
         return Some(start + phrase.start()..start + phrase.end());
     }
     // "12 - 4 + 6 makes fourteen birds"

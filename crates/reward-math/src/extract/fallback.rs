@@ -133,7 +133,7 @@ fn numbers(text: &str, from: usize) -> Vec<Found> {
         // "1 in 292", "5 out of 12", "the ratio is 3 to 5"
         let near = before.ceil_char_boundary(before.len().saturating_sub(80));
         let ratio = pattern!(
-            r"\bratio\b[^.\n]* ([0-9.]+) to $| (1) in $|\bprobability\b[^.\n]* ([0-9]+) out of $"
+            r"\bratio\b[^.\n]* ([0-9.]+) to $| (1) in $|\b(?:probability|chance|odds|likelihood)\b[^.\n]* ([0-9]+) out of $"
         );
         let ratio = captured(ratio, &before[near..]).map(|first| near + first.start());
         let euros = before.strip_suffix(['€', '£']).map(str::len);

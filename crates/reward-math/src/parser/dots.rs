@@ -19,6 +19,9 @@ const FIRST: std::ops::RangeInclusive<i64> = -3..=5;
 /// Returns the sum or product of all terms, named "sum" or "prod"; `None` if the terms before the dots do not follow the
 /// pattern of the last.
 pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression> {
+    if let Some(factorial) = factorial(terms).filter(|_| name == "prod") {
+        return Some(factorial);
+    }
     let [before @ .., dots, last] = terms else { return None };
     let dots = if let Expression::Negative(dots) = dots { dots } else { dots };
     if !dots.is_symbol("\\ldots")
@@ -57,6 +60,20 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
     let even = before.len() > 2 || name == "prod" || !is_power(&second, &first, &end);
     (even && follows((index, &linear), before, 0))
         .then(|| series(name, index, (0, number(count)), linear))
+}
+
+/// Returns `n!` for the factors of `n(n - 1)(n - 2) \cdots 2 \cdot 1`.
+fn factorial(factors: &[Expression]) -> Option<Expression> {
+    let dots = factors.iter().position(|factor| factor.is_symbol("\\ldots"))?;
+    let (before, behind) = (&factors[..dots], &factors[dots + 1..]);
+    let mut ends = (1..=MOST_COUNTED).zip(behind.iter().rev());
+    let counts_down =
+        !behind.is_empty() && ends.all(|(end, factor)| factor.as_integer() == Some(end));
+    let first = before.first().filter(|first| counts_down && first.has_variable())?;
+    let index = ["k", "j", "l", "r"].into_iter().find(|name| !first.holds(name))?;
+    let factor = first.clone() - Expression::symbol(index);
+    let descends = (2..=MOST).contains(&before.len()) && follows((index, &factor), before, 0);
+    descends.then(|| Expression::function("factorial", [first.clone()]))
 }
 
 /// Returns true for `\sum_{n=0}^\infty \frac{x^n}{n!}` and `1 + x + \frac{x^2}{2!} + \cdots`: the terms begin the series.
