@@ -170,7 +170,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
         r"|\\text\s*\{\s*[,(]\s*(?:‹opens a reason behind a comma›)(?:[^a-zA-Z]|$)",
         r"|,\s+(?:‹opens a reason behind a comma›)\s",
         // `7 \text{, by Vieta's formulas}`, but `3 \text{, by 4}`
-        r"|(?:\\text\s*\{\s*,|,\s*\\text\s*\{)\s*by (?:[A-Z][a-z]|(?:the|our|[a-z]{3,}) [A-Za-z])",
+        r"|(?:\\text\s*\{\s*,|,\s*\\text\s*\{|,\s)\s*by [A-Za-z][a-z]{2,}",
         r"|\\text\s*\{\s*(?:is|are) (?:all |exactly )?(?:the |our )?(?:only |all )?(?:possible )?(?:pairs?|triples?|solutions?|values?|answers?|ones?)\s*\}$",
     ));
     let worded = folded.contains("text") || folded.contains(", ");
