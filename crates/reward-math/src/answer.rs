@@ -3,6 +3,7 @@
 mod assertion;
 mod clause;
 mod constants;
+mod declaration;
 mod derivation;
 mod environment;
 mod expansion;
@@ -28,6 +29,7 @@ use crate::table::{lists, pattern, unwrapped};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
+use declaration::Constants;
 use derivation::{Steps, last_calculation, last_side, steps, tail, without_words_in_brackets};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
@@ -62,8 +64,8 @@ pub(crate) struct Answer {
     pub(crate) tail: Option<Box<Answer>>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
-    /// Names of several constants that the answer declares: `a, b \in \mathbb{R}`.
-    pub(crate) constants: Vec<String>,
+    /// Constants that the answer declares together: `a, b \in \mathbb{R}`.
+    pub(crate) constants: Option<Constants>,
     /// True if the answer says to which set something belongs.
     pub(crate) declares: bool,
     /// Text after "for all", without spaces.
@@ -178,7 +180,14 @@ impl Answer {
         let in_rows = steps.is_some_and(|steps| steps.in_rows);
         let (mut parameter, declares) =
             (spelling::declared_parameter(folded), folded.contains("\\in"));
-        let constants = spelling::declared_constants(folded);
+        let mut constants = None;
+        if let Some((rest, declared)) = declaration::of_constants(folded) {
+            folded = rest;
+            match declared.names.as_slice() {
+                [only] => parameter = Some((only.clone(), declared.set)),
+                _ => constants = Some(declared),
+            }
+        }
         if let Some((rest, declared)) = spelling::parameter_in_words(folded) {
             (folded, parameter) = (rest, parameter.or(Some(declared)));
         }
@@ -290,7 +299,7 @@ impl Answer {
             derivation: None,
             tail: None,
             parameter: None,
-            constants: Vec::new(),
+            constants: None,
             declares: false,
             condition: None,
             rounded_to: None,

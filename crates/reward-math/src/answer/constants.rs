@@ -84,13 +84,17 @@ impl Answer {
             return Vec::new();
         };
         let names = |nodes: &[Node]| nodes.iter().flat_map(Node::names).collect::<BTreeSet<_>>();
-        let mut from = self.constants.clone();
-        if from.is_empty() {
-            let arguments = readings.first().map(arguments).unwrap_or_default();
-            let known: BTreeSet<String> = names(others).into_iter().chain(arguments).collect();
-            from = names(readings).difference(&known).cloned().collect();
-        }
-        if from.len() != other.constants.len() || !(2..=MOST).contains(&from.len()) {
+        let Some(to) = &other.constants else { return Vec::new() };
+        let from = match &self.constants {
+            Some(from) if !same_set(&from.set, &to.set) => return Vec::new(),
+            Some(from) => from.names.clone(),
+            None => {
+                let arguments = readings.first().map(arguments).unwrap_or_default();
+                let known: BTreeSet<String> = names(others).into_iter().chain(arguments).collect();
+                names(readings).difference(&known).cloned().collect()
+            }
+        };
+        if from.len() != to.names.len() || !(2..=MOST).contains(&from.len()) {
             return Vec::new();
         }
         let renamed = |order: Vec<String>| {
@@ -100,7 +104,7 @@ impl Answer {
             };
             readings.iter().map(|node| node.mapped(&mut |part| part.substituted(&new))).collect()
         };
-        super::orders(&other.constants).into_iter().map(renamed).collect()
+        super::orders(&to.names).into_iter().map(renamed).collect()
     }
 }
 

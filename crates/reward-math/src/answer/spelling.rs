@@ -273,7 +273,7 @@ pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
 pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
         r"(?x)(?:^|[\s{},;()$.:]) ([A-Za-z]) [\s{},;()$.:]* \\in
-        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZNRC])
+        (?:[\s{},;()$.:]|\\math(?:bb|bf|rm)|\\text)* \\?([ZNQRC])
         (?: \}*[_^]\{?\s*([+*0]|(?:>|\\geq?|\\geqslant)\s*[01]) | [\s{},;()$.:^_*+] | $)"
     );
     let parts = folded.contains("\\in").then(|| declaration.captures(folded)).flatten()?;
@@ -294,15 +294,6 @@ pub(crate) fn same_set(a: &str, b: &str) -> bool {
     a == b || natural(a, b) || natural(b, a)
 }
 
-/// Returns the names of several constants: `a, b \in \mathbb{R}`.
-pub(super) fn declared_constants(folded: &str) -> Vec<String> {
-    let names =
-        pattern!(r"((?-u:\b)[A-Za-z]\s*(?:,\s*[A-Za-z]\s*)+)\\in\s*\\mathbb\s*\{?\s*[ZNQRC]");
-    let names = folded.contains("\\in").then(|| names.captures(folded)).flatten();
-    let name = |name: &str| name.trim().to_owned();
-    names.map_or(Vec::new(), |names| names[1].split(',').map(name).collect())
-}
-
 /// Removes "for all x", which says nothing more of `x`.
 pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     let quantifier = pattern!(
@@ -311,7 +302,7 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     );
     // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`
     let interior = pattern!(
-        r"(?x)(?:\\text\{\x20*)? \bfor\x20all (?:\x20*\})? \x20* [a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?
+        r"(?x)(?:\\text\{\x20*)? (?:\bfor\x20all|\\forall) (?:\x20*\})? \x20* [a-z] \x20* (?:\\in \x20* \\mathbb \x20* \{?[RCQZN]\}?|(?:[<>]|\\[gl]eq?|\\neq?)\x20*[0-9]+)
         (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20))"
     );
     let folded = interior.replace_all(folded, " $end");
@@ -360,12 +351,14 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
     declares.then(|| Some((parts.get(1)?.as_str(), (parts[5].to_owned(), set.to_owned()))))?
 }
 
-fn set_in_words(words: &str) -> &'static str {
+pub(super) fn set_in_words(words: &str) -> &'static str {
     match words {
         words if words.contains("integer") && words.contains("negative") => "from 0",
         words if words.contains("integer") && words.contains("positive") => "positive",
         words if words.contains("integer") => "Z",
         words if words.contains("positive") => "positive real",
+        words if words.contains("rational") => "Q",
+        words if words.contains("complex") => "C",
         _ => "R",
     }
 }
