@@ -388,6 +388,7 @@ impl Comparison {
                 }
                 let difference = self.difference.take();
                 let pointwise = self.pointwise(left, right);
+                self.undecided |= pointwise.is_none();
                 self.difference = self.difference.take().or(difference);
                 Ok(pointwise.unwrap_or(finding))
             }

@@ -329,8 +329,12 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
 ///
 /// All combinations with a second coordinate occur. `n`, the number chosen from, is the larger at two points of three.
 fn of_both_parities(value: &Rational, attempt: u64, index: u64, name: &str) -> Rational {
-    let larger = matches!(name, "n" | "N") && attempt % 3 != 2;
-    let value = if larger { value.trunc() + 6 } else { value.trunc() };
+    let value = match (name, attempt % 3) {
+        // Beyond twice the number chosen: `\frac{(n - k)!}{k!(n - 2k)!}`
+        ("n" | "N", 0) => value.trunc() * 2 + 8,
+        ("n" | "N", 1) => value.trunc() + 6,
+        _ => value.trunc(),
+    };
     let odd = (attempt >> (index % 2)) & 1 == 1;
     Rational::from(if value.bit(0) == odd { value } else { value + 1 })
 }

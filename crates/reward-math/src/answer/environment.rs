@@ -1,5 +1,6 @@
 //! LaTeX environments: matrices, determinants and systems.
 
+use super::node::Piece;
 use super::{Node, expand, matrix};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
@@ -26,11 +27,15 @@ impl Parser {
         self.at_command("begin") && self.peek_at(2).is_some_and(named) && !self.holds_equations()
     }
 
-    /// Returns true if the environment that begins here is an `array` of equations.
+    /// Returns true if the environment that begins here is an `array` of equations, or of values with their conditions.
     fn holds_equations(&self) -> bool {
         let array = self.peek_at(2).and_then(Kind::word) == Some("array");
         let end = self.bracket().filter(|_| array).map_or(0, |(end, _)| end);
-        (self.position..end).any(|at| self.kind_at(at).is_some_and(|kind| kind.is_symbol('=')))
+        let states = |kind: &Kind| {
+            let word = kind.word().is_some_and(|word| lists("if when otherwise", word.trim()));
+            word || kind.is_any("=<>", "equiv mid nmid")
+        };
+        (self.position..end).any(|at| self.kind_at(at).is_some_and(states))
     }
 
     /// A matrix as a part of an expression, or the value of a determinant.
@@ -54,6 +59,14 @@ impl Parser {
                 Some(pieces) => Ok(Node::Piecewise(pieces)),
                 None => self.system(&name),
             };
+        }
+        // Rows of a value and its condition, as in `cases`.
+        let by_cases = self.attempt(|parser| {
+            let pieces = if name == "array" { parser.pieces(&name)? } else { None };
+            Ok(pieces.filter(|pieces| pieces.iter().all(Piece::is_conditional)))
+        })?;
+        if let Some(pieces) = by_cases {
+            return Ok(Node::Piecewise(pieces));
         }
         if equations || lists("aligned align gathered split eqnarray", &name) {
             return self.system(&name);

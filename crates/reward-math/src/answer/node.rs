@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use crate::expression::Expression;
+use crate::table::pattern;
 
 /// One reading of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -66,7 +67,7 @@ impl Relation {
     /// Signs of each relation, the usual one first.
     const SIGNS: [(Self, &str); 12] = [
         (Self::Equal, r"= == \equiv \triangleq"),
-        (Self::NotEqual, r"\ne \neq != \not="),
+        (Self::NotEqual, r"\ne \neq != \not= \not\equiv"),
         (Self::Less, r"< \lt"),
         (Self::LessEqual, r"\le \leq <= =< \leqslant \leqq \ngtr \not>"),
         (Self::Greater, r"> \gt"),
@@ -127,6 +128,28 @@ pub(crate) struct Piece {
     pub(crate) condition: Option<String>,
     /// Condition parsed, if it is an inequality or equation and no plain language.
     pub(crate) region: Option<Node>,
+}
+
+impl Piece {
+    /// Returns true for "otherwise" and for a condition that says something of a number.
+    pub(crate) fn is_conditional(&self) -> bool {
+        let divides = || self.divisor().is_some();
+        self.condition.is_none() || self.region.is_some() || divides()
+    }
+
+    /// Returns what a condition of integers says in words or by bars: the name, the divisor, and whether it divides.
+    pub(crate) fn divisor(&self) -> Option<(&str, u32, bool)> {
+        let text = self.condition.as_deref()?;
+        if let Some(parts) = pattern!(r"^([0-9]{1,6})\\(n?mid)([a-z])$").captures(text) {
+            let name = parts.get(3)?.as_str();
+            return Some((name, parts[1].parse().ok()?, &parts[2] == "mid"));
+        }
+        let parity = [("even", true), ("odd", false)];
+        let (name, even) =
+            parity.iter().find_map(|(word, even)| Some((text.strip_suffix(word)?, *even)))?;
+        let name = name.trim_end();
+        Some((name.strip_suffix("is").unwrap_or(name).trim_end(), 2, even))
+    }
 }
 
 /// Returns the set of the points `(t, 2t)` for all `t` of a set, and of the integers with `1 < n < 6`; `None` for other

@@ -3,10 +3,9 @@
 use std::cmp::Ordering;
 
 use dashu::Rational;
-use dashu::base::BitTest;
 
 use super::{Comparison, Finding};
-use crate::answer::{Node, Piece};
+use crate::answer::{Node, Piece, Relation};
 use crate::expression::Expression;
 use crate::numeric;
 use crate::table::single;
@@ -30,7 +29,7 @@ impl Comparison {
         let name = variable(left).or_else(|| variable(right))?;
         let mut met = [left, right].map(|answer| vec![false; pieces(answer).len()]);
         let mut agreed = 0;
-        for point in self.points([left, right])? {
+        for point in self.points([left, right], &name)? {
             let a = self.at(left, &name, &point, &mut met[0])?;
             let b = self.at(right, &name, &point, &mut met[1])?;
             match (a, b) {
@@ -61,19 +60,20 @@ impl Comparison {
     /// Returns the points of comparison: some fixed ones, and each end of a case with two points beside it.
     ///
     /// `None` if both answers are cases and an end is not rational: two ends may lie between the points.
-    fn points(&mut self, answers: [&Node; 2]) -> Option<Vec<Rational>> {
+    fn points(&mut self, answers: [&Node; 2], name: &str) -> Option<Vec<Rational>> {
         let half = |count: i64| Rational::from_parts_signed(count.into(), 2_u8.into());
         let mut points: Vec<Rational> = HALVES.map(half).to_vec();
         // Only integers are even or odd.
-        let of_integers =
-            |piece: &Piece| piece.condition.as_ref().is_some_and(|text| text.ends_with("even"));
-        if answers.iter().flat_map(|answer| pieces(answer)).any(of_integers) {
-            points.retain(Rational::is_int);
-        }
+        let of_integers = |piece: &Piece| {
+            let residues = piece.region.as_ref().is_some_and(Node::is_residue);
+            residues || piece.divisor().is_some()
+        };
+        let of_integers = answers.iter().flat_map(|answer| pieces(answer)).any(of_integers);
         let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
         for piece in answers.into_iter().flat_map(pieces) {
             let Some(Node::Chain { sides, .. }) = &piece.region else { continue };
-            for side in sides.iter().filter(|side| !side.has_variable()) {
+            let is_end = |side: &&Node| !side.has_variable() && !side.is_residue();
+            for side in sides.iter().filter(is_end) {
                 let end = self.algebra.normalise(side.plain()?).ok()?.as_constant();
                 match end {
                     Some(end) => {
@@ -84,6 +84,9 @@ impl Comparison {
                     None => {}
                 }
             }
+        }
+        if of_integers || matches!(name, "n" | "m" | "k" | "p" | "N") {
+            points.retain(Rational::is_int);
         }
         Some(points)
     }
@@ -113,6 +116,14 @@ impl Comparison {
                     let [a, b] =
                         [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(name, &number)));
                     let (a, b) = (a?, b?);
+                    if let Some([residue, modulus]) = b.arguments_of("pmod") {
+                        let turns = (a - residue.clone()) / modulus.clone();
+                        let turns = self.algebra.normalise(&turns).ok()?.as_constant()?;
+                        if turns.is_int() == (*relation == Relation::NotEqual) {
+                            return Some(false);
+                        }
+                        continue;
+                    }
                     let order = match self.expressions(&a, &b) {
                         Ok((true, _)) => Ordering::Equal,
                         _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
@@ -123,11 +134,12 @@ impl Comparison {
                 }
                 Some(true)
             }
-            // "n even"
-            (_, Some(text)) if text.ends_with("even") || text.ends_with("odd") => {
-                Some(point.is_int() && point.numerator().bit(0) == text.ends_with("odd"))
+            // "n even", `3 \nmid n`
+            _ => {
+                let (_, divisor, divides) = piece.divisor()?;
+                let turns = point / Rational::from(divisor);
+                Some(point.is_int() && turns.is_int() == divides)
             }
-            _ => None,
         }
     }
 }
@@ -142,11 +154,7 @@ fn pieces(node: &Node) -> &[Piece] {
 /// Returns the only variable of the conditions.
 fn variable(node: &Node) -> Option<String> {
     let of_region = |piece: &Piece| piece.region.as_ref().map(Node::names);
-    let of_words = |piece: &Piece| {
-        let word = piece.condition.as_deref()?;
-        let name = word.trim_end_matches("even").trim_end_matches("odd").trim_end();
-        Some([name.trim_end_matches("is").trim_end().to_owned()].into())
-    };
+    let of_words = |piece: &Piece| Some([piece.divisor()?.0.to_owned()].into());
     let names =
         pieces(node).iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece)));
     let names: Vec<_> = names.collect();

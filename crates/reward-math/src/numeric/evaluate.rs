@@ -245,7 +245,7 @@ impl<'b> Evaluation<'_, 'b> {
             ("binomial", [n, k]) => {
                 let (n, k) = (self.whole(n)?, self.whole(k)?);
                 if k < 0 || n < k {
-                    return if n >= 0 { Ok(Real::from(0).into()) } else { Err(Failure::Unknown) };
+                    return if n >= 0 { Ok(Real::from(0).into()) } else { Err(Failure::Undefined) };
                 }
                 let k = k.min(n - k);
                 let (top, bottom) = (self.falling(n, k)?, self.falling(k, k)?);
