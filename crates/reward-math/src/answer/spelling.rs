@@ -300,10 +300,14 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
         r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
         (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
     );
-    // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`
+    // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`, `kx^2\ (x \in \mathbb{Q}), k \in \mathbb{Q}`,
+    // `f(x) = 2x + c, c \in \mathbb{Z}, f(x) = 0`
     let interior = pattern!(
-        r"(?x)(?:\\text\{\x20*)? (?:\bfor\x20all|\\forall) (?:\x20*\})? \x20* [a-z] \x20* (?:\\in \x20* \\mathbb \x20* \{?[RCQZN]\}?|(?:[<>]|\\[gl]eq?|\\neq?)\x20*[0-9]+)
-        (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20))"
+        r"(?x)(?:(?:\\text\{\x20*)? (?:\bfor\x20(?:all|any|every)(?:\x20real|\x20integers?)?|\\forall) (?:\x20*\})? \x20* [a-z] (?:\x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?
+        |\x20*(?:[<>]|\\[gl]eq?|\\neq?)\x20*[0-9]+)?
+        |(?:\\[,;\x20]|\x20|\\q?quad)+\([a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?\)
+        |,(?:\\[,;\x20]|\x20|\\q?quad)*[a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?)
+        (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20)|(?:\\q?quad|\\?[\x20])*,(?:\\[,;\x20]|\x20|\\q?quad)*(?:and\x20)?[a-zA-Z](?:\([a-z]\)\x20*=|\x20*\\in))"
     );
     let folded = interior.replace_all(folded, " $end");
     let folded = quantifier.replace_all(&folded, " $end");
