@@ -6,7 +6,7 @@ mod multiple;
 use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::parser::is_greek;
-use crate::table::{lists, pattern, single};
+use crate::table::{lists, pattern, phrases, single};
 use crate::words;
 
 pub(crate) use labels::{
@@ -424,7 +424,17 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         Some(bare.into_owned())
     };
     let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
+    // "quotient" and `q`
+    let symbol_of = |label: &Node, other: &Node| match (label, other.symbol()) {
+        (Node::Words(words), Some(name)) => {
+            let mut pairs = phrases("symbol of a quantity").chunks_exact(2);
+            words == name || pairs.any(|pair| pair == [words, name])
+        }
+        _ => false,
+    };
     if left == right
+        || symbol_of(left, right)
+        || symbol_of(right, left)
         || one_operator(left, right)
         || both(extreme)
         || both(segment)

@@ -167,7 +167,7 @@ impl Parser {
         let value = bracket || matches!(behind, Kind::Number { .. });
         let known = lists("max min maximum minimum", &label)
             || phrases("quantity").contains(&label.as_str());
-        let is_label = known && (value || behind.is_any("", "frac dfrac sqrt"));
+        let is_label = known && (value || behind.is_any("", "frac dfrac tfrac sqrt"));
         self.eat_if(is_label).then_some(label)
     }
 

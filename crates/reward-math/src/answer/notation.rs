@@ -113,6 +113,17 @@ pub(super) fn span(vectors: &Node) -> Option<String> {
     Some(format!("span {}", rows.iter().map(row).collect::<Vec<_>>().join(", ")))
 }
 
+/// Returns the vector of `\{t(1, 2) : t \in \mathbb{R}\}`, which is the span of that vector.
+pub(super) fn line(folded: &str) -> Option<&str> {
+    let multiples = pattern!(concat!(
+        r"^(?:\\left)?\\\{(?:\s|\\[,;])*([a-z])(?:\s|\\,|\\cdot\b)*",
+        r"((?:\\left)?\([^()a-z]*(?:\\right)?\)|\\begin\{[pb]matrix\}[^a-z]*\\end\{[pb]matrix\})",
+        r"(?:\s|\\[,;])*(?::|\\mid\b|\||\\middle\|)(?:\s|\\[,;])*([a-z])\s*\\in\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?(?:\s|\\[,;])*(?:\\right)?\\\}$",
+    ));
+    let parts = multiples.captures(folded).filter(|parts| parts[1] == parts[3])?;
+    Some(parts.get(2)?.as_str())
+}
+
 /// Returns the decision of a test, "reject" or "not reject", in "we fail to reject the null hypothesis" and the like.
 pub(super) fn decision(folded: &str) -> Option<&'static str> {
     if !folded.contains("eject") {

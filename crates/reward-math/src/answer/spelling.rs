@@ -103,8 +103,32 @@ static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
     lines.filter_map(rewrite).collect()
 });
 
+/// Returns `n \equiv 0, 1 \pmod 3` for `n \not\equiv 2 \pmod 3`, and the like for "all integers n not divisible by 3".
+fn other_residues(folded: &str) -> Option<String> {
+    const MOST: i64 = 12;
+    let left_out = pattern!(concat!(
+        r"^([a-zA-Z])\s*\\not\s*\\equiv\s*(-?[0-9]{1,3})\s*(?:\\pmod\s*\{?|\(\s*\\?mod\s*)([0-9]{1,2})\s*[)}]?$",
+        r"|^([0-9]{1,2})\s*\\nmid\s*([a-zA-Z])$",
+        r"|^(?:\\text\s*\{)?\s*(?:[Aa]ll )?integers\s*\}?\s*([a-zA-Z])?\s*(?:\\text\s*\{)?\s*(?:that are )?not (?:divisible by|multiples of)\s*\}?\s*([0-9]{1,2})\}?$",
+    ));
+    let parts = left_out.captures(folded)?;
+    let part = |places: [usize; 3]| places.into_iter().find_map(|place| parts.get(place));
+    let name = part([1, 5, 6]).map_or("n", |name| name.as_str());
+    let modulus = part([3, 4, 7])?.as_str().parse::<i64>().ok()?;
+    let residue =
+        part([2, 2, 2]).map_or(Some(0), |residue| residue.as_str().parse::<i64>().ok())?;
+    let others = (0..modulus).filter(|other| *other != residue.rem_euclid(modulus));
+    let others: Vec<String> = others.map(|other| other.to_string()).collect();
+    (2..=MOST)
+        .contains(&modulus)
+        .then(|| format!("{name} \\equiv {} \\pmod{{{modulus}}}", others.join(", ")))
+}
+
 /// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
+    if let Some(residues) = other_residues(folded) {
+        return Cow::Owned(residues);
+    }
     for (part, pattern, read) in REWRITES.iter() {
         if folded.contains(part)
             && let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read)
@@ -449,7 +473,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     if !folded.contains(['_', 'b']) {
         return None;
     }
-    let plain = pattern!(r"\\text(?:bf)?|\\mathrm|[{} ]").replace_all(folded, "");
+    let plain = pattern!(r"\\text(?:bf)?|\\mathrm|\\overline\b|\\,|[{} ]").replace_all(folded, "");
     let parts = pattern!(
         r"^(?:([0-9A-Z]+|[0-9][0-9a-f]*)|\(([0-9A-Za-f]+)\))(?:_\(?(?:base)?|\(?(?:in)?base[-_(]*)([0-9a-z]+)\)*$"
     )
@@ -463,6 +487,9 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     let letters = digits.bytes().all(|byte| byte.is_ascii_uppercase());
     let has = |kind: fn(&u8) -> bool| digits.as_bytes().iter().any(kind);
     let small = has(u8::is_ascii_lowercase) && !has(u8::is_ascii_digit);
-    let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base) && !small;
+    // `\overline{AB}_{12}` may be a segment.
+    let named = folded.contains("overline") && !has(u8::is_ascii_digit);
+    let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base);
+    let bounded = bounded && !small && !named;
     if !bounded || letters && digits.len() < 2 { None } else { parser::in_base(digits, base) }
 }

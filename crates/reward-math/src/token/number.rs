@@ -19,8 +19,11 @@ impl Lexer<'_> {
             let point = behind.len() - fraction.len();
             let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
             let (repeat, repeat_length) = repeating_part(&fraction[count..], &fraction[..count]);
-            // `1./3`: a point without digits after it, inside a calculation.
-            if count == 0 && repeat_length == 0 && fraction.starts_with(['/', '*', '^', ')']) {
+            // `1./3`, `150.\text{ J}`: a point without digits after it, inside a calculation or before a unit.
+            let goes_on = pattern!(
+                r"^(?:[/*^)]|(?:\s|\\[,;\x20])*\\(?:text|mathrm)\s*\{\s*[a-zA-Z]{1,3}[/^}])"
+            );
+            if count == 0 && repeat_length == 0 && goes_on.is_match(fraction) {
                 length += point;
             }
             if count > 0 || repeat_length > 0 {
