@@ -6,7 +6,7 @@ mod multiple;
 use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
 use crate::parser::is_greek;
-use crate::table::{lists, pattern, phrases, single};
+use crate::table::{lists, pattern, single};
 use crate::words;
 
 pub(crate) use labels::{
@@ -420,22 +420,14 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     // `n_{\min}` is a value of `n`.
     let base = |node: &Node| {
         let name = node.symbol()?;
+        // `\hat y` is an estimate of `y`.
+        let name = if name == "\\hat y" { "y" } else { name };
         let bare = pattern!(r"_\{?\\?(?:min|max)\}?$").replace(name, "");
         Some(bare.into_owned())
     };
     let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
-    // "quotient" and `q`
-    let symbol_of = |label: &Node, other: &Node| match (label, other.symbol()) {
-        (Node::Words(words), Some(name)) => {
-            let mut pairs = phrases("symbol of a quantity").chunks_exact(2);
-            words == name || pairs.any(|pair| pair == [words, name])
-        }
-        _ => false,
-    };
     if left == right
-        || symbol_of(left, right)
-        || symbol_of(right, left)
-        || one_operator(left, right)
+        || labels::named_alike(left, right)
         || both(extreme)
         || both(segment)
         || !opposite && both(base)
@@ -452,20 +444,6 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
-}
-
-/// Returns true for `\limsup` and `\limsup a_n`: one operator, of which one label leaves out the argument.
-fn one_operator(left: &Node, right: &Node) -> bool {
-    let operator = |label: &Node| match label {
-        Node::Words(words) => {
-            let parts = pattern!(r"^\\(limsup|liminf|sup|inf)(?:$|[^a-z](.*))").captures(words)?;
-            Some((parts[1].to_owned(), parts.get(2).is_none()))
-        }
-        _ => None,
-    };
-    operator(left)
-        .zip(operator(right))
-        .is_some_and(|((name, bare), (other, other_bare))| name == other && (bare || other_bare))
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".

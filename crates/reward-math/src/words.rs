@@ -97,7 +97,16 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
         parts.sort_unstable();
         parts
     };
-    left == right || parts(left) == parts(right) || without_and(left) == without_and(right)
+    // "tetrahedral geometry" and "tetrahedral"
+    let named = |long: &str, short: &str| {
+        let noun = long.strip_prefix(short).map_or("", str::trim_start);
+        phrases("noun behind a property").contains(&noun)
+    };
+    left == right
+        || named(left, right)
+        || named(right, left)
+        || parts(left) == parts(right)
+        || without_and(left) == without_and(right)
 }
 
 /// Returns the property or winner that a sentence states: "f is an even function", "Bob has a winning strategy".

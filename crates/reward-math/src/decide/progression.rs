@@ -70,10 +70,11 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         value.with(name, &(Expression::symbol(PLACE) + Expression::integer(start)))
     };
     let unlabelled = |number| Progression::Formula { label: None, number };
+    let all = |numbers: Vec<Expression>| numbers.into_iter().map(unlabelled).collect();
     if let Some(residues) = residues(reading) {
-        return residues.into_iter().map(unlabelled).collect();
+        return all(residues);
     }
-    let described = |words: &str, low| described(words, low).into_iter().map(unlabelled).collect();
+    let described = |words: &str, low| all(described(words, low));
     let (label, value, bounds) = match reading {
         Node::Words(words) => return described(words, None),
         // "all integers n ≥ 2"
