@@ -139,8 +139,9 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     }
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     // "El sistema no tiene solución"
-    let none =
-        pattern!(r"(?:^|\b)(?:‹says that there is none›)$|^no such (?:[a-z]+ ){1,3}exists?$");
+    let none = pattern!(
+        r"(?:^|\b)(?:‹says that there is none›)$|^no such (?:[a-z]+ ){1,3}exists?$|^there (?:are|is) no such (?:[a-z]+ ?){1,3}$"
+    );
     if !formula && none.is_match(&plain) && !is_conditional(&plain) {
         return Some("no solution".to_owned());
     }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use dashu::Rational;
 use regex::Captures;
 
+use super::notation;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::table::{
     Pattern, captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped, without,
@@ -103,30 +104,9 @@ static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
     lines.filter_map(rewrite).collect()
 });
 
-/// Returns `n \equiv 0, 1 \pmod 3` for `n \not\equiv 2 \pmod 3`, and the like for "all integers n not divisible by 3".
-fn other_residues(folded: &str) -> Option<String> {
-    const MOST: i64 = 12;
-    let left_out = pattern!(concat!(
-        r"^([a-zA-Z])\s*\\not\s*\\equiv\s*(-?[0-9]{1,3})\s*(?:\\pmod\s*\{?|\(\s*\\?mod\s*)([0-9]{1,2})\s*[)}]?$",
-        r"|^([0-9]{1,2})\s*\\nmid\s*([a-zA-Z])$",
-        r"|^(?:\\text\s*\{)?\s*(?:[Aa]ll )?integers\s*\}?\s*([a-zA-Z])?\s*(?:\\text\s*\{)?\s*(?:that are )?not (?:divisible by|multiples of)\s*\}?\s*([0-9]{1,2})\}?$",
-    ));
-    let parts = left_out.captures(folded)?;
-    let part = |places: [usize; 3]| places.into_iter().find_map(|place| parts.get(place));
-    let name = part([1, 5, 6]).map_or("n", |name| name.as_str());
-    let modulus = part([3, 4, 7])?.as_str().parse::<i64>().ok()?;
-    let residue =
-        part([2, 2, 2]).map_or(Some(0), |residue| residue.as_str().parse::<i64>().ok())?;
-    let others = (0..modulus).filter(|other| *other != residue.rem_euclid(modulus));
-    let others: Vec<String> = others.map(|other| other.to_string()).collect();
-    (2..=MOST)
-        .contains(&modulus)
-        .then(|| format!("{name} \\equiv {} \\pmod{{{modulus}}}", others.join(", ")))
-}
-
 /// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
-    if let Some(residues) = other_residues(folded) {
+    if let Some(residues) = notation::other_residues(folded) {
         return Cow::Owned(residues);
     }
     for (part, pattern, read) in REWRITES.iter() {
@@ -233,7 +213,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
         r"(?xs)^(.*?\S) (?:[\s,;$]|\\q?quad|\\left|\\,|\\\x20)*
         (?:(\()|[,;]|\\q?quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:[\s$]|\\[,;:]?)*
         (?-u:\b)(?:[A-Za-z]\s*,\s*)*[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
-        \\?[ZNRQC] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
+        \\?[ZNRQC] (?:[\s{}^_$*+.0]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
     );
     // `a_n = 2n\ (n \ge 1)`
     let first = pattern!(
@@ -280,6 +260,13 @@ pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
     let union = pattern!(
         r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
     );
+    // `f(x) = mx + n \text{ for arbitrary real } m, n`
+    let constants = pattern!(
+        r"^([^,;]*?[^,;\s])(?:\s|\\[,;\x20]|\\q?quad|\\text\s*\{|[,;(])+(?:for|with|where) (?:any |arbitrary |some |all )?real(?: constants?| numbers?)?\s*\}?\s*([a-zA-Z]\s*(?:,\s*[a-zA-Z])+)\)?$"
+    );
+    if constants.is_match(folded) {
+        return constants.replace(folded, "$1, $2 \\in \\mathbb{R}");
+    }
     // `f(t) = 3t, t \in [0, \infty)`
     let domain = pattern!(
         r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
