@@ -104,7 +104,7 @@ impl Lexer<'_> {
 
 /// Returns the digits of the groups of `.000\,004\,5` behind the first, and the bytes read: three in each but the last.
 fn groups_behind_point(text: &str) -> (String, usize) {
-    let groups = pattern!(r"^(?:\\[,:;\x20][0-9]{3})*(?:\\[,:;\x20][0-9]{1,3})?");
+    let groups = pattern!(r"^(?:\\[,:;\x20][0-9]{3})*(?:\\,[0-9]{1,3})?");
     let groups = groups.find(text).map_or("", |groups| groups.as_str());
     // `0.125\,10^3`
     let ends = !text[groups.len()..].starts_with(|c: char| c.is_ascii_digit() || "^/.".contains(c));
