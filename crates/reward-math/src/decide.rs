@@ -258,7 +258,10 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
     }
     // "(b)": a small letter alone is a choice where the ground truth is one letter, or in brackets.
     let letter = gold.spelling.contains('(') || gold.spelling.len() == 1;
-    let small = || words::small_choices(&response.spelling, letter);
+    let small = || match gold.choices[0] {
+        '①'..='⑨' => words::numbered_choices(&response.spelling),
+        _ => words::small_choices(&response.spelling, letter),
+    };
     // "(D) 12" is not "(D) 21".
     if response.choices == gold.choices
         && let (Some(text), Some(other)) = (&response.content, &gold.content)

@@ -420,12 +420,14 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     // `n_{\min}` is a value of `n`.
     let base = |node: &Node| {
         let name = node.symbol()?;
+        // `\hat y` is an estimate of `y`.
+        let name = if name == "\\hat y" { "y" } else { name };
         let bare = pattern!(r"_\{?\\?(?:min|max)\}?$").replace(name, "");
         Some(bare.into_owned())
     };
     let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
     if left == right
-        || one_operator(left, right)
+        || labels::named_alike(left, right)
         || both(extreme)
         || both(segment)
         || !opposite && both(base)
@@ -442,20 +444,6 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
-}
-
-/// Returns true for `\limsup` and `\limsup a_n`: one operator, of which one label leaves out the argument.
-fn one_operator(left: &Node, right: &Node) -> bool {
-    let operator = |label: &Node| match label {
-        Node::Words(words) => {
-            let parts = pattern!(r"^\\(limsup|liminf|sup|inf)(?:$|[^a-z](.*))").captures(words)?;
-            Some((parts[1].to_owned(), parts.get(2).is_none()))
-        }
-        _ => None,
-    };
-    operator(left)
-        .zip(operator(right))
-        .is_some_and(|((name, bare), (other, other_bare))| name == other && (bare || other_bare))
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".

@@ -241,7 +241,7 @@ fn is_noun_phrase(behind: &str) -> bool {
 /// Returns the unit at the start: `m/s`, `kN`, `kg m / s^2`. Other letters are variables.
 fn unit_in_letters(rest: &str) -> Option<&str> {
     let usual = pattern!(
-        r"^(?:nm$|mA$|m/s|m/min|g/mol|[GMkmnμ](?:N|J|W|V|Hz|Pa|eV|F)|(?:kg|g|J|N|W|kJ|mol) ?[*/ ] ?[A-Za-z]{1,3}(?:\^?[0-9])?(?: ?[*/ ] ?[A-Za-z]{1,3}(?:\^?[0-9])?)*$)(?-u:\b)"
+        r"^(?:nm$|mA$|Pa$|Hz$|m/s|m/min|g/mol|[GMkmnμ](?:N|J|W|V|Hz|Pa|eV|F)|(?:kg|g|J|N|W|kJ|mol) ?[*/ ] ?[A-Za-z]{1,3}(?:\^?[0-9])?(?: ?[*/ ] ?[A-Za-z]{1,3}(?:\^?[0-9])?)*$)(?-u:\b)"
     );
     usual.find(rest).map(|unit| unit.as_str()).filter(|unit| words::is_measure(unit))
 }

@@ -30,6 +30,14 @@ static MONTHS: LazyLock<Table> =
 /// A formula that could not be parsed only loses its spaces: every sign may count there.
 pub(crate) fn normalise(folded: &str) -> Option<String> {
     let (plain, formula) = without_commands(folded);
+    // "2024-03-05"
+    let date = pattern!(
+        r"^(?:\\text\s*\{)?\s*([0-9]{4})-(0[1-9]|1[0-2])-0?([1-9]|[12][0-9]|3[01])\s*\}?$"
+    );
+    if let Some(parts) = date.captures(folded) {
+        let month = phrases("month").get(parts[2].parse::<usize>().ok()?.checked_sub(1)?)?;
+        return Some(format!("{month} {} {}", &parts[3], &parts[1]));
+    }
     let ordinal = pattern!("^([0-9]+)(?:st|nd|rd|th)$");
     let mut words: Vec<&str> = if formula {
         folded.split_whitespace().collect()
@@ -45,10 +53,10 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
             .collect()
     };
     // "14th of March"
-    if let [day, "of", month] = words.as_slice()
+    if let [_, "of", month, ..] = words.as_slice()
         && MONTHS.name(month).is_some()
     {
-        words = vec![*day, *month];
+        words.remove(1);
     }
     // "4 July" as "July 4".
     if let [day, month, ..] = words.as_mut_slice()
@@ -89,7 +97,16 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
         parts.sort_unstable();
         parts
     };
-    left == right || parts(left) == parts(right) || without_and(left) == without_and(right)
+    // "tetrahedral geometry" and "tetrahedral"
+    let named = |long: &str, short: &str| {
+        let noun = long.strip_prefix(short).map_or("", str::trim_start);
+        phrases("noun behind a property").contains(&noun)
+    };
+    left == right
+        || named(left, right)
+        || named(right, left)
+        || parts(left) == parts(right)
+        || without_and(left) == without_and(right)
 }
 
 /// Returns the property or winner that a sentence states: "f is an even function", "Bob has a winning strategy".
@@ -122,8 +139,9 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     }
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     // "El sistema no tiene solución"
-    let none =
-        pattern!(r"(?:^|\b)(?:‹says that there is none›)$|^no such (?:[a-z]+ ){1,3}exists?$");
+    let none = pattern!(
+        r"(?:^|\b)(?:‹says that there is none›)$|^no such (?:[a-z]+ ){1,3}exists?$|^there (?:are|is) no such (?:[a-z]+ ?){1,3}$"
+    );
     if !formula && none.is_match(&plain) && !is_conditional(&plain) {
         return Some("no solution".to_owned());
     }
@@ -304,6 +322,13 @@ pub(crate) fn small_choices(spelling: &str, bare: bool) -> Vec<char> {
     }
     letters.iter_mut().for_each(char::make_ascii_uppercase);
     letters
+}
+
+/// Returns the numbers in circles of `1, 3` and `(1), (3)`: two or more.
+pub(crate) fn numbered_choices(spelling: &str) -> Vec<char> {
+    let digits = letters(spelling, |c| ('1'..='9').contains(&c)).unwrap_or_default();
+    let circle = |digit: char| char::from_u32(u32::from('①') + u32::from(digit) - u32::from('1'));
+    digits.iter().filter(|_| digits.len() > 1).filter_map(|digit| circle(*digit)).collect()
 }
 
 /// Returns true for a capital letter, or a number in a circle, as Chinese papers number statements.

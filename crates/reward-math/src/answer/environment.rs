@@ -156,7 +156,9 @@ impl Parser {
             self.eat_symbol('.');
         }
         let equations = expand(equations);
-        if !equations.iter().all(Node::is_chain) {
+        // Points, a few in each row.
+        let is_point = |item: &Node| matches!(item, Node::List { open: '(', .. });
+        if !equations.iter().all(Node::is_chain) && !equations.iter().all(is_point) {
             return Err(self.unexpected("equations alone"));
         }
         Ok(Node::bare(equations))

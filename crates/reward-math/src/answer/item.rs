@@ -163,12 +163,15 @@ impl Parser {
         let sign = usize::from(self.symbol_at(1, '-'));
         let behind = self.peek_at(1 + sign)?;
         // `\operatorname{rank}(A)`
-        let bracket = label != "rank" && behind.is_any("(", "");
+        let bracket = !lists("rank nullity", &label) && behind.is_any("(", "");
         let value = bracket || matches!(behind, Kind::Number { .. });
         let known = lists("max min maximum minimum", &label)
             || phrases("quantity").contains(&label.as_str());
-        let is_label = known && (value || behind.is_any("", "frac dfrac sqrt"));
-        self.eat_if(is_label).then_some(label)
+        // "radius r = 5"
+        let lettered = known && matches!(behind, Kind::Letter(_)) && self.symbol_at(2, '=');
+        let is_label = known && (value || behind.is_any("", "frac dfrac tfrac sqrt"));
+        self.position += if lettered { 2 } else { 0 };
+        self.eat_if(lettered || is_label).then_some(label)
     }
 
     /// Parses `\pmod 7`, `\mod 7` and `(\mod 7)` after a residue.

@@ -113,6 +113,38 @@ pub(super) fn span(vectors: &Node) -> Option<String> {
     Some(format!("span {}", rows.iter().map(row).collect::<Vec<_>>().join(", ")))
 }
 
+/// Returns the vector of `\{t(1, 2) : t \in \mathbb{R}\}`, which is the span of that vector.
+pub(super) fn line(folded: &str) -> Option<&str> {
+    let multiples = pattern!(concat!(
+        r"^(?:\\left)?\\\{(?:\s|\\[,;])*([a-z])(?:\s|\\,|\\cdot\b)*",
+        r"((?:\\left)?\([^()a-z]*(?:\\right)?\)|\\begin\{[pb]matrix\}[^a-z]*\\end\{[pb]matrix\})",
+        r"(?:\s|\\[,;])*(?::|\\mid\b|\||\\middle\|)(?:\s|\\[,;])*([a-z])\s*\\in\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?(?:\s|\\[,;])*(?:\\right)?\\\}$",
+    ));
+    let parts = multiples.captures(folded).filter(|parts| parts[1] == parts[3])?;
+    Some(parts.get(2)?.as_str())
+}
+
+/// Returns `n \equiv 0, 1 \pmod 3` for `n \not\equiv 2 \pmod 3`, and the like for "all integers n not divisible by 3".
+pub(super) fn other_residues(folded: &str) -> Option<String> {
+    const MOST: i64 = 12;
+    let left_out = pattern!(concat!(
+        r"^([a-zA-Z])\s*\\not\s*\\equiv\s*(-?[0-9]{1,3})\s*(?:\\pmod\s*\{?|\(\s*\\?mod\s*)([0-9]{1,2})\s*[)}]?$",
+        r"|^([0-9]{1,2})\s*\\nmid\s*([a-zA-Z])$",
+        r"|^(?:\\text\s*\{)?\s*(?:[Aa]ll )?integers\s*\}?\s*([a-zA-Z])?\s*(?:\\text\s*\{)?\s*(?:that are )?not (?:divisible by|multiples of)\s*\}?\s*([0-9]{1,2})\}?$",
+    ));
+    let parts = left_out.captures(folded)?;
+    let part = |places: [usize; 3]| places.into_iter().find_map(|place| parts.get(place));
+    let name = part([1, 5, 6]).map_or("n", |name| name.as_str());
+    let modulus = part([3, 4, 7])?.as_str().parse::<i64>().ok()?;
+    let residue =
+        part([2, 2, 2]).map_or(Some(0), |residue| residue.as_str().parse::<i64>().ok())?;
+    let others = (0..modulus).filter(|other| *other != residue.rem_euclid(modulus));
+    let others: Vec<String> = others.map(|other| other.to_string()).collect();
+    (2..=MOST)
+        .contains(&modulus)
+        .then(|| format!("{name} \\equiv {} \\pmod{{{modulus}}}", others.join(", ")))
+}
+
 /// Returns the decision of a test, "reject" or "not reject", in "we fail to reject the null hypothesis" and the like.
 pub(super) fn decision(folded: &str) -> Option<&'static str> {
     if !folded.contains("eject") {

@@ -66,6 +66,10 @@ pub(super) fn readings(
     if folded.len() <= MAX_WRITTEN_OUT {
         readings.extend(expansion::members(&readings[0]));
     }
+    if let Some(line) = notation::line(folded) {
+        let span = read(line, true).ok().and_then(|vector| notation::span(&vector));
+        readings.splice(0..0, span.map(Node::Words));
+    }
     if readings.len() > 1 && unread.take().is_some() {
         // The value that a text with formulas asserts, not its words.
         readings.remove(0);

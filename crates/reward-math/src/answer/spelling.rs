@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use dashu::Rational;
 use regex::Captures;
 
+use super::notation;
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::table::{
     Pattern, captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped, without,
@@ -105,6 +106,9 @@ static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
 
 /// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
+    if let Some(residues) = notation::other_residues(folded) {
+        return Cow::Owned(residues);
+    }
     for (part, pattern, read) in REWRITES.iter() {
         if folded.contains(part)
             && let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read)
@@ -209,7 +213,7 @@ pub(super) fn without_domain(folded: &str) -> &str {
         r"(?xs)^(.*?\S) (?:[\s,;$]|\\q?quad|\\left|\\,|\\\x20)*
         (?:(\()|[,;]|\\q?quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:[\s$]|\\[,;:]?)*
         (?-u:\b)(?:[A-Za-z]\s*,\s*)*[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
-        \\?[ZNRQC] (?:[\s{}^_$*+.]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
+        \\?[ZNRQC] (?:[\s{}^_$*+.0]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
     );
     // `a_n = 2n\ (n \ge 1)`
     let first = pattern!(
@@ -256,6 +260,13 @@ pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
     let union = pattern!(
         r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
     );
+    // `f(x) = mx + n \text{ for arbitrary real } m, n`
+    let constants = pattern!(
+        r"^([^,;]*?[^,;\s])(?:\s|\\[,;\x20]|\\q?quad|\\text\s*\{|[,;(])+(?:for|with|where) (?:any |arbitrary |some |all )?real(?: constants?| numbers?)?\s*\}?\s*([a-zA-Z]\s*(?:,\s*[a-zA-Z])+)\)?$"
+    );
+    if constants.is_match(folded) {
+        return constants.replace(folded, "$1, $2 \\in \\mathbb{R}");
+    }
     // `f(t) = 3t, t \in [0, \infty)`
     let domain = pattern!(
         r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
@@ -446,7 +457,7 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     if !folded.contains(['_', 'b']) {
         return None;
     }
-    let plain = pattern!(r"\\text(?:bf)?|\\mathrm|[{} ]").replace_all(folded, "");
+    let plain = pattern!(r"\\text(?:bf)?|\\mathrm|\\overline\b|\\,|[{} ]").replace_all(folded, "");
     let parts = pattern!(
         r"^(?:([0-9A-Z]+|[0-9][0-9a-f]*)|\(([0-9A-Za-f]+)\))(?:_\(?(?:base)?|\(?(?:in)?base[-_(]*)([0-9a-z]+)\)*$"
     )
@@ -460,6 +471,9 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     let letters = digits.bytes().all(|byte| byte.is_ascii_uppercase());
     let has = |kind: fn(&u8) -> bool| digits.as_bytes().iter().any(kind);
     let small = has(u8::is_ascii_lowercase) && !has(u8::is_ascii_digit);
-    let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base) && !small;
+    // `\overline{AB}_{12}` may be a segment.
+    let named = folded.contains("overline") && !has(u8::is_ascii_digit);
+    let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base);
+    let bounded = bounded && !small && !named;
     if !bounded || letters && digits.len() < 2 { None } else { parser::in_base(digits, base) }
 }

@@ -89,12 +89,8 @@ impl Comparison {
                 }
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
-                    // `5, 5, 2` is not `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
-                    let counted = |value: &Node| {
-                        value.unit().is_some_and(|words| words.contains("multiplicity"))
-                    };
-                    let counts = values.iter().chain(&others).any(counted);
-                    let one_by_one = counts || values.len() == others.len();
+                    let one_by_one = values.len() == others.len()
+                        || values.iter().chain(&others).any(says_multiplicity);
                     return self.matched(&values, &others, bare && one_by_one);
                 }
                 _ => {}
@@ -271,6 +267,11 @@ fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
 /// Returns the different units of values.
 fn units(items: &[Node]) -> BTreeSet<&str> {
     items.iter().filter_map(Node::unit).collect()
+}
+
+/// Returns true for `2 \text{ (multiplicity 2)}`: `5, 5, 2` is not `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
+fn says_multiplicity(value: &Node) -> bool {
+    value.unit().is_some_and(|words| words.contains("multiplicity"))
 }
 
 /// Returns true for "blue" and "blue marble".

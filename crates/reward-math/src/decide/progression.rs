@@ -1,5 +1,6 @@
 //! Numbers from a first one on without an end: `2k + 1, k \ge 0`, "all odd positive integers", `\{1, 3, 5, \ldots\}`.
 
+use super::difference::Difference;
 use super::{Comparison, Result};
 use crate::answer::{Answer, Node, Relation};
 use crate::expression::Expression;
@@ -31,6 +32,15 @@ impl Comparison {
         if natural(response) && natural(gold) {
             return Ok(false);
         }
+        // `n = 4k \text{ or } n = 4k + 1`
+        if let (Some(parts), Some(others)) = (parts(response), parts(gold)) {
+            let same =
+                |comparison: &mut Self, a: &Answer, b: &Answer| comparison.same_progression(a, b);
+            let lone = |_: &Answer, _: Vec<&Answer>| {
+                Difference::Shapes("a progression".to_owned(), "no such progression".to_owned())
+            };
+            return Ok(self.one_to_one(&parts, &others, same, lone)?.0);
+        }
         let others = progressions(gold);
         for a in progressions(response) {
             for b in &others {
@@ -57,6 +67,23 @@ impl Comparison {
     }
 }
 
+/// Returns the items of a short list of formulas or residues, each as an answer.
+fn parts(answer: &Answer) -> Option<Vec<Answer>> {
+    const MOST: usize = 8;
+    let Node::List { open: ' ', items, .. } = answer.readings.as_ref().ok()?.first()? else {
+        return None;
+    };
+    let numbered = answer.parameter.is_some() || items.iter().all(is_congruence);
+    let part = |item: &Node| Answer { readings: Ok(vec![item.clone()]), ..answer.clone() };
+    let fits = (2..=MOST).contains(&items.len()) && numbered;
+    fits.then(|| items.iter().map(part).collect())
+}
+
+fn is_congruence(item: &Node) -> bool {
+    let value = relation::labelled(item).map_or(item, |(_, value)| value);
+    value.plain().is_some_and(|value| value.is_call("pmod"))
+}
+
 fn at(number: &Expression, place: i64) -> Expression {
     number.with(PLACE, &Expression::integer(place))
 }
@@ -70,10 +97,11 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         value.with(name, &(Expression::symbol(PLACE) + Expression::integer(start)))
     };
     let unlabelled = |number| Progression::Formula { label: None, number };
+    let all = |numbers: Vec<Expression>| numbers.into_iter().map(unlabelled).collect();
     if let Some(residues) = residues(reading) {
-        return residues.into_iter().map(unlabelled).collect();
+        return all(residues);
     }
-    let described = |words: &str, low| described(words, low).into_iter().map(unlabelled).collect();
+    let described = |words: &str, low| all(described(words, low));
     let (label, value, bounds) = match reading {
         Node::Words(words) => return described(words, None),
         // "all integers n ≥ 2"
@@ -115,11 +143,7 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         ("positive", []) => vec![1],
         ("from 0", []) => vec![0],
         ("N", []) => vec![0, 1],
-        (bound, []) => {
-            let low = pattern!(r"^_(?:(\\ge|>=)|>) ?([0-9]{1,6})$").captures(bound);
-            let low = low.and_then(|low| Some((low.get(1).is_none(), low[2].parse::<i64>().ok()?)));
-            low.map(|(above, low)| low + i64::from(above)).into_iter().collect()
-        }
+        (bound, []) => least(bound).into_iter().collect(),
         _ => Vec::new(),
     };
     let Some(value) = value.plain().filter(|value| value.holds(name)) else { return Vec::new() };
@@ -130,9 +154,15 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
     starts.into_iter().map(formula).collect()
 }
 
+/// Returns the least integer of the bound `_\ge 2`.
+fn least(bound: &str) -> Option<i64> {
+    let low = pattern!(r"^_(?:(\\ge|>=)|>) ?([0-9]{1,6})$").captures(bound)?;
+    Some(low[2].parse::<i64>().ok()? + i64::from(low.get(1).is_none()))
+}
+
 /// Returns the number at each place of `n \equiv 3 \pmod 4`, of integers that a problem may call positive: from the residue on.
 fn residues(reading: &Node) -> Option<Vec<Expression>> {
-    let (_, value) = relation::labelled(reading)?;
+    let value = relation::labelled(reading).map_or(reading, |(_, value)| value);
     let [residue, modulus] = value.plain()?.arguments_of("pmod")? else { return None };
     let modulus = modulus.as_integer().filter(|modulus| (2..=LARGEST).contains(modulus))?;
     let residue = residue.as_integer()?.rem_euclid(modulus);

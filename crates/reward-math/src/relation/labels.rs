@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::{is_constant_value, is_name, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
+use crate::table::{pattern, phrases};
 
 /// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
 fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
@@ -132,4 +133,34 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     }
     let distinct: BTreeSet<&str> = named.iter().map(|(name, _)| *name).collect();
     (distinct.len() == named.len()).then(|| named.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Returns true for `\limsup` and `\limsup a_n`, where one label leaves out the argument, and for "quotient" and `q`.
+pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
+    let symbol_of = |label: &Node, other: &Node| match (label, other.symbol()) {
+        (Node::Words(words), Some(name)) => {
+            let mut pairs = phrases("symbol of a quantity").chunks_exact(2);
+            words == name || pairs.any(|pair| pair == [words, name])
+        }
+        _ => false,
+    };
+    let operator = |label: &Node| match label {
+        Node::Words(words) => {
+            let name =
+                pattern!(r"^\\(limsup|liminf|sup|inf)(?:$|[^a-z](.*))|^(rank|nullity)\b(.*)$");
+            let parts = name.captures(words)?;
+            let argument = parts.get(2).or(parts.get(4)).map_or("", |argument| argument.as_str());
+            Some((parts.get(1).or(parts.get(3))?.as_str().to_owned(), argument.is_empty()))
+        }
+        Node::Value { expression: Expression::Function(name, _), .. } if name == "rank" => {
+            Some((name.clone(), false))
+        }
+        _ => None,
+    };
+    let one_operator = operator(left).zip(operator(right));
+    symbol_of(left, right)
+        || symbol_of(right, left)
+        || one_operator.is_some_and(|((name, bare), (other, other_bare))| {
+            name == other && (bare || other_bare)
+        })
 }

@@ -19,8 +19,11 @@ impl Lexer<'_> {
             let point = behind.len() - fraction.len();
             let count = fraction.bytes().take_while(u8::is_ascii_digit).count();
             let (repeat, repeat_length) = repeating_part(&fraction[count..], &fraction[..count]);
-            // `1./3`: a point without digits after it, inside a calculation.
-            if count == 0 && repeat_length == 0 && fraction.starts_with(['/', '*', '^', ')']) {
+            // `1./3`, `150.\text{ J}`: a point without digits after it, inside a calculation or before a unit.
+            let goes_on = pattern!(
+                r"^(?:[/*^)]|(?:\s|\\[,;\x20])*\\(?:text|mathrm)\s*\{\s*[a-zA-Z]{1,3}[/^}])"
+            );
+            if count == 0 && repeat_length == 0 && goes_on.is_match(fraction) {
                 length += point;
             }
             if count > 0 || repeat_length > 0 {
@@ -101,7 +104,7 @@ impl Lexer<'_> {
 
 /// Returns the digits of the groups of `.000\,004\,5` behind the first, and the bytes read: three in each but the last.
 fn groups_behind_point(text: &str) -> (String, usize) {
-    let groups = pattern!(r"^(?:\\[,:;\x20][0-9]{3})*(?:\\[,:;\x20][0-9]{1,3})?");
+    let groups = pattern!(r"^(?:\\[,:;\x20][0-9]{3})*(?:\\,[0-9]{1,3})?");
     let groups = groups.find(text).map_or("", |groups| groups.as_str());
     // `0.125\,10^3`
     let ends = !text[groups.len()..].starts_with(|c: char| c.is_ascii_digit() || "^/.".contains(c));
