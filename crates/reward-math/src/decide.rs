@@ -210,7 +210,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     // `6k \pm 1`: several formulas in an integer that is not declared.
     let numbered = [response, gold].iter().all(|answer| answer.integer().is_some())
         && [readings, gold_readings].iter().any(|nodes| nodes[0].items().len() > 1);
-    let families = response.words.as_ref().or(gold.words.as_ref()).is_some_and(parity)
+    let families = [response, gold].iter().any(|answer| answer.words.as_ref().is_some_and(parity))
         || numbered
         || response.parameter.is_some()
         || gold.parameter.is_some()

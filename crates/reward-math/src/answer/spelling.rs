@@ -297,6 +297,12 @@ pub(super) fn declared_constants(folded: &str) -> Vec<String> {
     let names =
         pattern!(r"((?-u:\b)[A-Za-z]\s*(?:,\s*[A-Za-z]\s*)+)\\in\s*\\mathbb\s*\{?\s*[ZNQRC]");
     let names = folded.contains("\\in").then(|| names.captures(folded)).flatten();
+    // `f(t) = k\,t, k \in \mathbb{R}` declares no `t`.
+    let behind_factor = |names: &Captures<'_>| {
+        let start = names.get(1).map_or(0, |first| first.start());
+        folded[..start].trim_end().ends_with("\\,")
+    };
+    let names = names.filter(|names| !behind_factor(names));
     let name = |name: &str| name.trim().to_owned();
     names.map_or(Vec::new(), |names| names[1].split(',').map(name).collect())
 }

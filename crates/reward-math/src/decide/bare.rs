@@ -67,11 +67,20 @@ fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
 fn named(expression: &Expression, primes: bool) -> Expression {
     expression.replaced(&|node| {
         let name = match node {
-            // `f_x`
+            // `f_x`, `u_{xx}`
             Expression::Symbol(name) if name.starts_with("\\partial") => {
-                let parts =
-                    pattern!(r"^\\partial([A-Za-z]+)/\\partial([A-Za-z])$").captures(name)?;
-                format!("{}_{}", &parts[1], &parts[2])
+                let derivative = pattern!(
+                    r"^\\partial(?:\^([2-4]))?([A-Za-z]+)/\\partial([A-Za-z])(?:\^([2-4]))?$"
+                );
+                let parts = derivative.captures(name)?;
+                match (parts.get(1), parts.get(4)) {
+                    (None, None) => format!("{}_{}", &parts[2], &parts[3]),
+                    (Some(order), Some(other)) if order.as_str() == other.as_str() => {
+                        let order = order.as_str().parse().unwrap_or(1);
+                        format!("{}_{{{}}}", &parts[2], parts[3].repeat(order))
+                    }
+                    _ => return None,
+                }
             }
             // `\vec b`, printed in bold elsewhere
             Expression::Symbol(name) => name.strip_prefix("\\vec ").unwrap_or(name).to_owned(),

@@ -36,7 +36,15 @@ impl Comparison {
             (relation::labelled(left), relation::labelled(right))
             && relation::same_label(a_label, b_label)
         {
-            return Ok((self.compare(a, b)?.0, Rung::Relation));
+            let equal = self.compare(a, b)?.0;
+            // `y` or `y(x)`, the solution of a differential equation.
+            let solution = |label: &Node| {
+                let applied = label.expression().and_then(relation::applied);
+                label.symbol().or(applied.map(|(name, _)| name)) == Some("y")
+            };
+            let solutions = solution(a_label) && solution(b_label);
+            let rescaled = !equal && solutions && self.rescaled_solution(a, b)?;
+            return Ok((equal || rescaled, Rung::Relation));
         }
         // `(a, b) = (2, 3)` and `(b, a) = (3, 2)`.
         if let (

@@ -97,7 +97,9 @@ impl Parser {
             matches!(name, "overline" | "bar") && !inner.has_variable() && inner.holds("i");
         Ok(match inner {
             inner if matches!(name, "boxed" | "fbox") => inner,
-            Expression::Symbol(letter) if name == "hat" && lists("i j k", &letter) => {
+            Expression::Symbol(letter)
+                if name == "hat" && lists("i j k \\vec i|\\vec j|\\vec k", &letter) =>
+            {
                 Expression::Symbol(format!("\\vec {letter}"))
             }
             inner if conjugate => inner.conjugate(),
