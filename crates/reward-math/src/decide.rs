@@ -10,11 +10,14 @@ mod constants;
 mod difference;
 mod evidence;
 mod family;
+mod group;
 mod inequality;
 mod line;
 mod mixed;
 mod progression;
+mod recurrence;
 mod region;
+mod triangle;
 mod values;
 
 use crate::algebra::Algebra;

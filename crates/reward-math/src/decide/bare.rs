@@ -73,14 +73,9 @@ fn named(expression: &Expression, primes: bool) -> Expression {
                     r"^\\partial(?:\^([2-4]))?([A-Za-z]+)/\\partial([A-Za-z])(?:\^([2-4]))?$"
                 );
                 let parts = derivative.captures(name)?;
-                match (parts.get(1), parts.get(4)) {
-                    (None, None) => format!("{}_{}", &parts[2], &parts[3]),
-                    (Some(order), Some(other)) if order.as_str() == other.as_str() => {
-                        let order = order.as_str().parse().unwrap_or(1);
-                        format!("{}_{{{}}}", &parts[2], parts[3].repeat(order))
-                    }
-                    _ => return None,
-                }
+                let order = |group: usize| parts.get(group).map_or("1", |order| order.as_str());
+                let variables = parts[3].repeat(order(1).parse().unwrap_or(1));
+                (order(1) == order(4)).then(|| format!("{}_{variables}", &parts[2]))?
             }
             // `\vec b`, printed in bold elsewhere
             Expression::Symbol(name) => name.strip_prefix("\\vec ").unwrap_or(name).to_owned(),

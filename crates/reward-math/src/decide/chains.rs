@@ -3,6 +3,8 @@
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
+use super::inequality::{bounds, bounds_of_member};
+use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
@@ -14,7 +16,17 @@ use crate::words;
 
 impl Comparison {
     pub(super) fn chains(&mut self, left: &Node, right: &Node) -> Result<Finding> {
-        if self.same_relation(left, right)? {
+        if let Some([pairs, others]) = correspondences(left, right) {
+            let same = pairs == others;
+            let [pairs, others] = [pairs, others].map(|pairs| format!("{pairs:?}"));
+            let found = || Ok((true, Rung::Relation));
+            return if same { found() } else { self.shapes(Rung::Relation, pairs, others) };
+        }
+        let [bounds, others] = [left, right].map(bounds_of_member);
+        if bounds.is_some() || others.is_some() {
+            return self.chains(bounds.as_ref().unwrap_or(left), others.as_ref().unwrap_or(right));
+        }
+        if self.same_relation(left, right)? || self.same_recurrence(left, right)? {
             return Ok((true, Rung::Relation));
         }
         if let (Some((_, value)), Some(renamed)) =
@@ -97,7 +109,7 @@ impl Comparison {
     }
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
-    fn same_relation(&mut self, left: &Node, right: &Node) -> Result<bool> {
+    pub(super) fn same_relation(&mut self, left: &Node, right: &Node) -> Result<bool> {
         let (
             Node::Chain { sides: a, relations: a_relations },
             Node::Chain { sides: b, relations: b_relations },
@@ -221,6 +233,16 @@ impl Comparison {
             && !chain.has_variable()
         {
             return self.ordered(sides, items);
+        }
+        // `2 \le a + b < 3` is the range `[2, 3)` of a quantity; bounds of `2x` are no range of `x`.
+        if let Node::Chain { sides, .. } = chain
+            && let [low, quantity, high] = sides.as_slice()
+            && quantity.names().len() > 1
+            && !low.has_variable()
+            && !high.has_variable()
+            && let Some(range) = bounds(quantity, other)
+        {
+            return Ok((self.same_relation(chain, &range)?, Rung::Relation));
         }
         match (relation::shared(chain), other) {
             (Some(list), Node::List { .. }) => self.compare(&list, other),

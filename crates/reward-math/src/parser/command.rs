@@ -97,10 +97,11 @@ impl Parser {
             matches!(name, "overline" | "bar") && !inner.has_variable() && inner.holds("i");
         Ok(match inner {
             inner if matches!(name, "boxed" | "fbox") => inner,
+            // `\hat{\mathbf i}`
             Expression::Symbol(letter)
-                if name == "hat" && lists("i j k \\vec i|\\vec j|\\vec k", &letter) =>
+                if name == "hat" && lists("i j k", letter.trim_start_matches("\\vec ")) =>
             {
-                Expression::Symbol(format!("\\vec {letter}"))
+                Expression::Symbol(format!("\\vec {}", letter.trim_start_matches("\\vec ")))
             }
             inner if conjugate => inner.conjugate(),
             Expression::Symbol(letter) if name == "overline" && !self.at_symbol('_') => {
