@@ -200,7 +200,8 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         .chain(response.with_constant_of_curve(gold).map(ours));
     let bare = bare::bare(readings, gold_readings);
     let products = bare::as_products(readings, gold_readings);
-    for (readings, gold_readings) in renamed.chain(bare).chain(products) {
+    let radians = bare::in_radians(readings, gold_readings);
+    for (readings, gold_readings) in renamed.chain(bare).chain(products).chain(radians) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {

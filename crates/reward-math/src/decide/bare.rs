@@ -54,6 +54,41 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
     (first != response || second != gold).then_some((first, second))
 }
 
+/// Returns both answers with angles in radians, if one has degrees and the other `\pi`: `45^\circ < x` and `x > \frac\pi4`.
+pub(super) fn in_radians(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
+    let all = |nodes: &[Node]| nodes.iter().map(radians).collect::<Vec<_>>();
+    let with_pi = |nodes: &[Node]| {
+        nodes.iter().any(|node| {
+            let mut found = false;
+            let _copy = node.mapped(&mut |side| {
+                found |= side.holds("\\pi");
+                side.clone()
+            });
+            found
+        })
+    };
+    let (first, second) = (all(response), all(gold));
+    let changed = (first != response && with_pi(gold)) || (second != gold && with_pi(response));
+    changed.then_some((first, second))
+}
+
+fn radians(node: &Node) -> Node {
+    let all = |nodes: &[Node]| nodes.iter().map(radians).collect();
+    match node {
+        Node::Value { expression, unit: Some(unit) } if unit == "degree" => {
+            Expression::function("degrees", [expression.clone()]).into()
+        }
+        Node::List { open, close, items } => {
+            Node::List { open: *open, close: *close, items: all(items) }
+        }
+        Node::Joined(combination, parts) => Node::Joined(*combination, all(parts)),
+        Node::Chain { sides, relations } => {
+            Node::Chain { sides: all(sides), relations: relations.clone() }
+        }
+        other => other.clone(),
+    }
+}
+
 /// Collects the functions of one name; false if one of them is taken at two names.
 fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
     let mut plain = true;

@@ -54,6 +54,12 @@ impl Comparison {
             {
                 self.is(Some(words.as_str()) == paired("set in words", name), (a, b))
             }
+            // `\phi`, written for the sign of the empty set
+            (Node::Value { expression, unit: None }, Node::List { open: '{', items, .. })
+                if items.is_empty() && expression.is_symbol("\\phi") =>
+            {
+                Ok((true, Rung::Words))
+            }
             // "I and III only" for I, III
             (Node::Words(words), Node::List { open: ' ', items, .. })
                 if in_words(items).is_some_and(|names| words::same(words, &names)) =>
