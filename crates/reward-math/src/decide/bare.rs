@@ -40,12 +40,23 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
     let usual = |name: &String| matches!(name.as_str(), "x" | "y" | "z" | "t" | "n" | "k");
     let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
         let product = |node: &Expression| {
-            let Expression::Function(name, arguments) = node else { return None };
-            let [sum @ Expression::Sum(_)] = arguments.as_slice() else { return None };
+            // `h(2mE)^{-1/2}`: of a factor, the power is that of the brackets.
+            let (call, exponent) = match node {
+                Expression::Power(base, exponent) => (&**base, Some(exponent)),
+                call => (call, None),
+            };
+            let Expression::Function(name, arguments) = call else { return None };
+            let [sum @ (Expression::Sum(_) | Expression::Product(_))] = arguments.as_slice() else {
+                return None;
+            };
             // `f(t + 1)` is a value of a function, `V(1 - e^{-t})` of a quantity is none.
             let capital = name.starts_with(char::is_uppercase);
             let is_quantity = name != "f" && (capital || !sum.variables().iter().any(usual));
-            (names.contains(name) && is_quantity).then(|| Expression::symbol(name) * sum.clone())
+            let brackets = |inner: &Expression| match exponent {
+                Some(exponent) => Expression::Power(Box::new(inner.clone()), exponent.clone()),
+                None => inner.clone(),
+            };
+            (names.contains(name) && is_quantity).then(|| Expression::symbol(name) * brackets(sum))
         };
         let one = |node: &Node| node.mapped(&mut |expression| expression.replaced(&product));
         nodes.iter().map(one).collect()

@@ -3,6 +3,7 @@
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
+use super::group::isomorphic;
 use super::inequality::{bounds, bounds_of_member};
 use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
@@ -254,6 +255,14 @@ impl Comparison {
     pub(super) fn chain_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
+        }
+        // `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}`
+        if let Node::Chain { sides, relations } = chain
+            && relations == &[Relation::Congruent]
+            && let (Some(group), Some(same)) = (sides[0].plain(), sides[1].plain())
+            && isomorphic(group, same)
+        {
+            return Ok((self.compare(&sides[1], other)?.0, Rung::Relation));
         }
         if let Some(list) = named_as(chain, other) {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));
