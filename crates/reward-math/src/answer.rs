@@ -196,6 +196,12 @@ impl Answer {
         if let (Some((name, set)), Ok(all)) = (&parameter, &mut readings) {
             all.extend(all.first().and_then(|first| node::all_of(first, name, set)));
         }
+        // "Ana, Ben, Carl (from first to last)"
+        if pattern!("‹in order›").is_match(whole)
+            && let Ok(all) = &mut readings
+        {
+            all.iter_mut().for_each(Node::order);
+        }
         // `M = 5 = 10/2, \text{ the square of the radius}`
         let beside_words = |all: &Vec<Node>| {
             let items = all[0].items();
