@@ -205,6 +205,12 @@ impl Answer {
         if let (Some((name, set)), Ok(all)) = (&parameter, &mut readings) {
             all.extend(all.first().and_then(|first| node::all_of(first, name, set)));
         }
+        // "Ana, Ben, Carl (from first to last)"
+        if pattern!("‹in order›").is_match(whole)
+            && let Ok(all) = &mut readings
+        {
+            all.iter_mut().for_each(Node::order);
+        }
         // `M = 5 = 10/2, \text{ the square of the radius}`
         let beside_words = |all: &Vec<Node>| {
             let items = all[0].items();
@@ -456,7 +462,7 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     );
     // `x + 1, x \ne 1`: beside an expression or a definition only.
     let behind_comma = pattern!(
-        r"(?xs)^((?:[a-zA-Z](?:\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* (?:,|\\q?quad\x20*\() (?:\x20|\\q?quad|\\[,;\x20])*
+        r"(?xs)^((?:[a-zA-Z](?:(?:\^\{-1\})?\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* (?:,|\\q?quad\x20*\() (?:\x20|\\q?quad|\\[,;\x20])*
         ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,()]*)\)?$"
     );
     let concludes = pattern!(

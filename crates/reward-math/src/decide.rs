@@ -10,11 +10,14 @@ mod constants;
 mod difference;
 mod evidence;
 mod family;
+mod group;
 mod inequality;
 mod line;
 mod mixed;
 mod progression;
+mod recurrence;
 mod region;
+mod triangle;
 mod values;
 
 use crate::algebra::Algebra;
@@ -197,7 +200,8 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         .chain(response.with_constant_of_curve(gold).map(ours));
     let bare = bare::bare(readings, gold_readings);
     let products = bare::as_products(readings, gold_readings);
-    for (readings, gold_readings) in renamed.chain(bare).chain(products) {
+    let radians = bare::in_radians(readings, gold_readings);
+    for (readings, gold_readings) in renamed.chain(bare).chain(products).chain(radians) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {
@@ -210,7 +214,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     // `6k \pm 1`: several formulas in an integer that is not declared.
     let numbered = [response, gold].iter().all(|answer| answer.integer().is_some())
         && [readings, gold_readings].iter().any(|nodes| nodes[0].items().len() > 1);
-    let families = response.words.as_ref().or(gold.words.as_ref()).is_some_and(parity)
+    let families = [response, gold].iter().any(|answer| answer.words.as_ref().is_some_and(parity))
         || numbered
         || response.parameter.is_some()
         || gold.parameter.is_some()
@@ -279,6 +283,18 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
         letters == gold.choices && letters.windows(2).any(gap)
     };
     let unmarked = response.choices.is_empty();
+    // `A, B, D, E, C`: all letters, but not in their order, are an order.
+    let written = |answer: &Answer| -> String {
+        answer.spelling.chars().filter(char::is_ascii_uppercase).collect()
+    };
+    let (order, all) = (written(gold), gold.choices.iter().collect::<String>());
+    if all.len() > 2 && "ABCDEFGH".starts_with(&all) && order.len() == all.len() && order != all {
+        let same = written(response) == order;
+        return Some(match same {
+            true => Decision::right(Rung::Choice, (0, 0)),
+            false => Decision::wrong(Rung::Choice, Witness::shapes(written(response), order)),
+        });
+    }
     if response.choices == gold.choices || unmarked && (small() == gold.choices || turned()) {
         return Some(Decision::right(Rung::Choice, (0, 0)));
     }

@@ -111,7 +111,9 @@ fn before_bounds<'a>(
         |sign: &Relation| matches!(sign, Less | LessEqual | Greater | GreaterEqual | NotEqual);
     let bounded =
         *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
-    let is_value = count > 0 && before.last().is_some_and(is_constant_value);
+    // `W = e^{3x} \ne 0`
+    let nonzero = matches!((signs, bounds), ([NotEqual], [zero]) if is_constant_value(zero));
+    let is_value = count > 0 && (nonzero || before.last().is_some_and(is_constant_value));
     if is_value && bounded { (before, equations) } else { (sides, relations) }
 }
 
@@ -296,13 +298,25 @@ pub(crate) fn is_label(label: &Node) -> bool {
         Node::Words(words) => !words::sets_condition(words),
         Node::Value { expression, .. } => match expression {
             Expression::Function(name, arguments) if is_plain_function(name) => {
+                // `W(e^x, e^{2x})`
+                let operator = arguments.len() > 1 && name.starts_with(char::is_uppercase);
                 let plain = |part: &Expression| {
-                    is_symbol_or_number(part) || is_value_of(part) || !part.has_variable()
+                    operator
+                        || is_symbol_or_number(part)
+                        || is_value_of(part)
+                        || !part.has_variable()
                 };
                 arguments.iter().all(plain)
             }
             Expression::Function(name, _)
                 if lists("int lim det", name) || name.starts_with("\\frac{d") =>
+            {
+                true
+            }
+            // `D_{\vec u}f(3, 4)`
+            Expression::Product(factors)
+                if matches!(factors.as_slice(), [Expression::Symbol(name), value]
+                    if name.starts_with("D_") && is_value_of(value)) =>
             {
                 true
             }
@@ -423,7 +437,8 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         // `\hat y` is an estimate of `y`.
         let name = if name == "\\hat y" { "y" } else { name };
         let bare = pattern!(r"_\{?\\?(?:min|max)\}?$").replace(name, "");
-        Some(bare.into_owned())
+        // `\hat y` is the value of `y` on a fitted line.
+        Some(bare.strip_prefix("\\hat ").unwrap_or(&bare).to_owned())
     };
     let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
     if left == right

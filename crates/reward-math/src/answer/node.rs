@@ -178,6 +178,16 @@ impl Node {
         Self::List { open: '(', close: ')', items }
     }
 
+    /// Makes a list without brackets, of anything but statements, one in this order.
+    pub(super) fn order(&mut self) {
+        if let Self::List { open: open @ ' ', close: close @ ' ', items } = self
+            && items.len() > 1
+            && !items.iter().any(Self::is_chain)
+        {
+            (*open, *close) = ('(', ')');
+        }
+    }
+
     /// Returns the rows of a matrix as tuples.
     pub(crate) fn rows(rows: &[Vec<Expression>]) -> Vec<Self> {
         rows.iter().map(|row| Self::tuple(row.iter().cloned().map(Self::from).collect())).collect()

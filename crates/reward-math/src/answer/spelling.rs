@@ -210,7 +210,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
 /// Removes `, k \in \mathbb{Z}`, `(n \in \mathbb{N}^*)` or the first index of a sequence from the end.
 pub(super) fn without_domain(folded: &str) -> &str {
     let domain = pattern!(
-        r"(?xs)^(.*?\S) (?:[\s,;$]|\\q?quad|\\left|\\,|\\\x20)*
+        r"(?xs)^(.*?[^\s\\]) (?:[\s,;$]|\\q?quad|\\left|\\,|\\\x20)*
         (?:(\()|[,;]|\\q?quad|\\text\{\x20?(?:where|for|with)[a-z\x20]*\}|where|with|\x20for) (?:[\s$]|\\[,;:]?)*
         (?-u:\b)(?:[A-Za-z]\s*,\s*)*[A-Za-z0-9_]{1,3} \s* \\in (?:[\s{}^_$]|\\math(?:bb|bf|rm)|\\text)*
         \\?[ZNRQC] (?:[\s{}^_$*+.0]|_\{\s*(?:>|\\geq?)\s*0\s*\})* (\)[\s)}{$*+.]*)?$"
@@ -271,6 +271,17 @@ pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
     let domain = pattern!(
         r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
     );
+    // `f(t) = kt\ \forall t \in \mathbb{R}, k \in \mathbb{R} \text{ arbitrary}`
+    let of_argument = pattern!(
+        r"(?x)(?:[\s,]|\\[,;\x20]|\\q?quad)* \\forall\s*[a-z]\s*\\in\s*\\mathbb\s*\{?[RQZN]\}?\s* (,\s*[a-zA-Z]\s*\\in)"
+    );
+    let arbitrary = pattern!(
+        r"(\\in\s*\\mathbb\s*\{?[ZNQRC]\}?)(?:\s|\\[,;\x20])*\\text\s*\{\s*(?:is |being )?(?:an )?(?:arbitrary|constant|arbitrary constant)\s*\}$"
+    );
+    if arbitrary.is_match(folded) || folded.contains("\\forall") && of_argument.is_match(folded) {
+        let folded = of_argument.replace(folded, "$1");
+        return Cow::Owned(arbitrary.replace(&folded, "$1").into_owned());
+    }
     if folded.contains("\\in") && domain.is_match(folded) {
         return domain.replace(folded, "$1$2 \\ge $3");
     }
@@ -347,8 +358,8 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
     // `t \text{ is a positive integer}`
     let behind = pattern!(
         r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\,|where|\\text\{\x20*where\x20*\})+ (\$?) ([A-Za-z]) \$? \s* (?:\\text\{)? \s*
-        (?:is\x20|being\x20|any\x20|an?\x20|arbitrary\x20)+
-        ((?:positive|non-?negative|real|integer|rational|complex|constant|number|parameter|\x20)+?) \s* \}? $"
+        (?:is\x20|being\x20|any\x20|an?\x20|arbitrary\x20)*
+        ((?:positive|non-?negative|real|integer|rational|complex|constant|number|parameter|arbitrary|\x20)+?) \s* \}? $"
     );
     if let Some(parts) = behind.captures(folded) {
         let rest = parts.get(1)?.as_str();

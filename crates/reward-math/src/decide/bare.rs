@@ -40,18 +40,64 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
     let usual = |name: &String| matches!(name.as_str(), "x" | "y" | "z" | "t" | "n" | "k");
     let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
         let product = |node: &Expression| {
-            let Expression::Function(name, arguments) = node else { return None };
-            let [sum @ Expression::Sum(_)] = arguments.as_slice() else { return None };
+            // `h(2mE)^{-1/2}`: of a factor, the power is that of the brackets.
+            let (call, exponent) = match node {
+                Expression::Power(base, exponent) => (&**base, Some(exponent)),
+                call => (call, None),
+            };
+            let Expression::Function(name, arguments) = call else { return None };
+            let [sum @ (Expression::Sum(_) | Expression::Product(_))] = arguments.as_slice() else {
+                return None;
+            };
             // `f(t + 1)` is a value of a function, `V(1 - e^{-t})` of a quantity is none.
             let capital = name.starts_with(char::is_uppercase);
             let is_quantity = name != "f" && (capital || !sum.variables().iter().any(usual));
-            (names.contains(name) && is_quantity).then(|| Expression::symbol(name) * sum.clone())
+            let brackets = |inner: &Expression| match exponent {
+                Some(exponent) => Expression::Power(Box::new(inner.clone()), exponent.clone()),
+                None => inner.clone(),
+            };
+            (names.contains(name) && is_quantity).then(|| Expression::symbol(name) * brackets(sum))
         };
         let one = |node: &Node| node.mapped(&mut |expression| expression.replaced(&product));
         nodes.iter().map(one).collect()
     };
     let (first, second) = (all(response, &quantities(gold)), all(gold, &quantities(response)));
     (first != response || second != gold).then_some((first, second))
+}
+
+/// Returns both answers with angles in radians, if one has degrees and the other `\pi`: `45^\circ < x` and `x > \frac\pi4`.
+pub(super) fn in_radians(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
+    let all = |nodes: &[Node]| nodes.iter().map(radians).collect::<Vec<_>>();
+    let with_pi = |nodes: &[Node]| {
+        nodes.iter().any(|node| {
+            let mut found = false;
+            let _copy = node.mapped(&mut |side| {
+                found |= side.holds("\\pi");
+                side.clone()
+            });
+            found
+        })
+    };
+    let (first, second) = (all(response), all(gold));
+    let changed = (first != response && with_pi(gold)) || (second != gold && with_pi(response));
+    changed.then_some((first, second))
+}
+
+fn radians(node: &Node) -> Node {
+    let all = |nodes: &[Node]| nodes.iter().map(radians).collect();
+    match node {
+        Node::Value { expression, unit: Some(unit) } if unit == "degree" => {
+            Expression::function("degrees", [expression.clone()]).into()
+        }
+        Node::List { open, close, items } => {
+            Node::List { open: *open, close: *close, items: all(items) }
+        }
+        Node::Joined(combination, parts) => Node::Joined(*combination, all(parts)),
+        Node::Chain { sides, relations } => {
+            Node::Chain { sides: all(sides), relations: relations.clone() }
+        }
+        other => other.clone(),
+    }
 }
 
 /// Collects the functions of one name; false if one of them is taken at two names.
@@ -67,11 +113,15 @@ fn collect(expression: &Expression, arguments: &mut Arguments) -> bool {
 fn named(expression: &Expression, primes: bool) -> Expression {
     expression.replaced(&|node| {
         let name = match node {
-            // `f_x`
+            // `f_x`, `u_{xx}`
             Expression::Symbol(name) if name.starts_with("\\partial") => {
-                let parts =
-                    pattern!(r"^\\partial([A-Za-z]+)/\\partial([A-Za-z])$").captures(name)?;
-                format!("{}_{}", &parts[1], &parts[2])
+                let derivative = pattern!(
+                    r"^\\partial(?:\^([2-4]))?([A-Za-z]+)/\\partial([A-Za-z])(?:\^([2-4]))?$"
+                );
+                let parts = derivative.captures(name)?;
+                let order = |group: usize| parts.get(group).map_or("1", |order| order.as_str());
+                let variables = parts[3].repeat(order(1).parse().unwrap_or(1));
+                (order(1) == order(4)).then(|| format!("{}_{variables}", &parts[2]))?
             }
             // `\vec b`, printed in bold elsewhere
             Expression::Symbol(name) => name.strip_prefix("\\vec ").unwrap_or(name).to_owned(),

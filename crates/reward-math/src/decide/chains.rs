@@ -3,6 +3,9 @@
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
+use super::group::isomorphic;
+use super::inequality::{bounds, bounds_of_member};
+use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
 use crate::algebra::Fraction;
 use crate::answer::{Node, Relation};
@@ -14,7 +17,17 @@ use crate::words;
 
 impl Comparison {
     pub(super) fn chains(&mut self, left: &Node, right: &Node) -> Result<Finding> {
-        if self.same_relation(left, right)? {
+        if let Some([pairs, others]) = correspondences(left, right) {
+            let same = pairs == others;
+            let [pairs, others] = [pairs, others].map(|pairs| format!("{pairs:?}"));
+            let found = || Ok((true, Rung::Relation));
+            return if same { found() } else { self.shapes(Rung::Relation, pairs, others) };
+        }
+        let [bounds, others] = [left, right].map(bounds_of_member);
+        if bounds.is_some() || others.is_some() {
+            return self.chains(bounds.as_ref().unwrap_or(left), others.as_ref().unwrap_or(right));
+        }
+        if self.same_relation(left, right)? || self.same_recurrence(left, right)? {
             return Ok((true, Rung::Relation));
         }
         if let (Some((_, value)), Some(renamed)) =
@@ -36,7 +49,15 @@ impl Comparison {
             (relation::labelled(left), relation::labelled(right))
             && relation::same_label(a_label, b_label)
         {
-            return Ok((self.compare(a, b)?.0, Rung::Relation));
+            let equal = self.compare(a, b)?.0;
+            // `y` or `y(x)`, the solution of a differential equation.
+            let solution = |label: &Node| {
+                let applied = label.expression().and_then(relation::applied);
+                label.symbol().or(applied.map(|(name, _)| name)) == Some("y")
+            };
+            let solutions = solution(a_label) && solution(b_label);
+            let rescaled = !equal && solutions && self.rescaled_solution(a, b)?;
+            return Ok((equal || rescaled, Rung::Relation));
         }
         // `(a, b) = (2, 3)` and `(b, a) = (3, 2)`.
         if let (
@@ -89,7 +110,7 @@ impl Comparison {
     }
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
-    fn same_relation(&mut self, left: &Node, right: &Node) -> Result<bool> {
+    pub(super) fn same_relation(&mut self, left: &Node, right: &Node) -> Result<bool> {
         let (
             Node::Chain { sides: a, relations: a_relations },
             Node::Chain { sides: b, relations: b_relations },
@@ -214,6 +235,16 @@ impl Comparison {
         {
             return self.ordered(sides, items);
         }
+        // `2 \le a + b < 3` is the range `[2, 3)` of a quantity; bounds of `2x` are no range of `x`.
+        if let Node::Chain { sides, .. } = chain
+            && let [low, quantity, high] = sides.as_slice()
+            && quantity.names().len() > 1
+            && !low.has_variable()
+            && !high.has_variable()
+            && let Some(range) = bounds(quantity, other)
+        {
+            return Ok((self.same_relation(chain, &range)?, Rung::Relation));
+        }
         match (relation::shared(chain), other) {
             (Some(list), Node::List { .. }) => self.compare(&list, other),
             _ => self.shapes(Rung::Kind, kind(chain), kind(other)),
@@ -224,6 +255,14 @@ impl Comparison {
     pub(super) fn chain_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
+        }
+        // `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}`
+        if let Node::Chain { sides, relations } = chain
+            && relations == &[Relation::Congruent]
+            && let (Some(group), Some(same)) = (sides[0].plain(), sides[1].plain())
+            && isomorphic(group, same)
+        {
+            return Ok((self.compare(&sides[1], other)?.0, Rung::Relation));
         }
         if let Some(list) = named_as(chain, other) {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));

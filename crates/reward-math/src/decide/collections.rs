@@ -37,6 +37,12 @@ impl Comparison {
         (head, conditions): (&Node, &[Node]),
         (other, others): (&Node, &[Node]),
     ) -> Result<Finding> {
+        let (formed, other_formed) = (formed(head, conditions), formed(other, others));
+        if formed.is_some() || other_formed.is_some() {
+            let (head, conditions) = formed.as_ref().map_or((head, conditions), as_parts);
+            let (other, others) = other_formed.as_ref().map_or((other, others), as_parts);
+            return self.builders((head, conditions), (other, others));
+        }
         let parameter = |conditions: &[Node]| match conditions {
             [only] => only.membership()?.0.symbol().map(str::to_owned),
             _ => None,
@@ -248,6 +254,30 @@ impl Comparison {
         }
         Ok(kept)
     }
+}
+
+/// The form of a set's members, and the other conditions.
+type Formed = (Node, Vec<Node>);
+
+fn as_parts((head, conditions): &Formed) -> (&Node, &[Node]) {
+    (head, conditions)
+}
+
+/// Returns `\{k^2 : k \in \mathbb{N}\}` for `\{n : n = k^2, k \in \mathbb{N}\}`; `None` if no condition says what the member is.
+fn formed(head: &Node, conditions: &[Node]) -> Option<Formed> {
+    const MOST: usize = 8;
+    let name = head.symbol().filter(|_| conditions.len() <= MOST)?;
+    let value = |condition: &Node| {
+        let (label, value) = relation::labelled(condition)?;
+        let new = label == head && value.has_variable() && !value.names().contains(name);
+        (new && value.plain().is_some() && !value.is_residue()).then(|| value.clone())
+    };
+    let (place, value) =
+        conditions.iter().enumerate().find_map(|(place, one)| Some((place, value(one)?)))?;
+    let mut rest = conditions.to_vec();
+    rest.remove(place);
+    let bound = rest.iter().any(|condition| condition.names().contains(name));
+    (!bound).then_some((value, rest))
 }
 
 /// Returns the numbers of a list in ascending order, if it holds only literals, each once or with its repetitions.

@@ -109,12 +109,27 @@ impl Comparison {
         {
             return self.families_of(head.items(), member.symbol());
         }
+        // `\{n \in \mathbb{Z} : n \equiv 1 \pmod 2\}`: the name of the member is bound.
+        if let Node::Builder { head, conditions } = item
+            && let [stated, domain] = conditions.as_slice()
+            && stated.is_residue()
+            && domain.membership().is_some_and(|(member, set)| {
+                *member == **head && set.symbol() == Some("\\mathbb Z")
+            })
+        {
+            let (_, residue) = relation::labelled(stated).filter(|(name, _)| *name == &**head)?;
+            return self.families_of(std::slice::from_ref(residue), None);
+        }
         let (label, value) = match relation::labelled(item) {
             Some((label, value)) => (Some(label.clone()), value),
             None => (None, item),
         };
         if let Node::Words(words) = value {
             return Some(vec![Family { label, ..described(words)? }]);
+        }
+        // `n \text{ odd}`
+        if let Node::Value { expression: Expression::Symbol(_), unit: Some(kind) } = value {
+            return Some(vec![described(kind)?]);
         }
         let (coordinates, brackets) = match value {
             Node::List { open: open @ ('(' | '['), close, items } => {

@@ -112,3 +112,30 @@ fn bounded(name: &str, relation: Relation, value: &Expression) -> Part {
     }
     Region::related(relation, value).map(|region| region.of(name))
 }
+
+/// Returns the inequality of `a + b + c \in [3, \infty)`; `None` for a name in a set, which is a region.
+pub(super) fn bounds_of_member(node: &Node) -> Option<Node> {
+    let (member, set) = node.membership()?;
+    member.symbol().is_none().then(|| bounds(member, set))?
+}
+
+/// Returns `low < member \le high` for the interval `(low, high]`.
+pub(super) fn bounds(member: &Node, interval: &Node) -> Option<Node> {
+    let Node::List { open: open @ ('(' | '['), close, items } = interval else { return None };
+    let [low, high] = items.as_slice() else { return None };
+    let member = member.plain()?;
+    let (low, high) = (low.plain()?, high.plain()?);
+    let above = if *open == '(' { Relation::Less } else { Relation::LessEqual };
+    let below = if *close == ')' { Relation::Less } else { Relation::LessEqual };
+    let mut sides = vec![member.clone().into()];
+    let mut relations = Vec::new();
+    if !holds_infinity(low) {
+        sides.insert(0, low.clone().into());
+        relations.push(above);
+    }
+    if !holds_infinity(high) {
+        sides.push(high.clone().into());
+        relations.push(below);
+    }
+    (!relations.is_empty()).then_some(Node::Chain { sides, relations })
+}

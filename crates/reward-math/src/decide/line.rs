@@ -44,6 +44,12 @@ impl Comparison {
             Node::List { open: '(', .. } | Node::Matrix(_) if declared => {
                 self.parametric(&coordinates(reading))
             }
+            // `\{(1 + 2t, t) : t \in \mathbb{R}\}`
+            Node::Builder { head, conditions } => match conditions.as_slice() {
+                [only] if is_running(only) => self.parametric(&coordinates(head)),
+                _ => None,
+            },
+            Node::Words(words) => spanned(words),
             Node::List { open: ' ', items, .. } => {
                 let coordinate = |item: &Node| {
                     let label = relation::labelled(item).and_then(|(label, _)| label.symbol());
@@ -104,8 +110,40 @@ fn coordinates(point: &Node) -> Vec<Node> {
     }
 }
 
-/// Returns true for `\vec r`, `r` and `(x, y, z)`.
+/// Returns true for `t \in \mathbb{R}`.
+fn is_running(condition: &Node) -> bool {
+    let running = |(name, set): (&Node, &Node)| {
+        let name = name.symbol().filter(|name| lists(PARAMETERS, name));
+        name.is_some() && set.symbol() == Some("\\mathbb R")
+    };
+    condition.membership().is_some_and(running)
+}
+
+/// Returns the origin and the only vector of "span 1 2", as [`crate::answer`] reads `\operatorname{span}\{(2, 4)\}`.
+fn spanned(words: &str) -> Option<Points> {
+    let entries = words.strip_prefix("span ")?.split(' ');
+    let vector: Vec<Rational> = entries.map(|entry| entry.parse().ok()).collect::<Option<_>>()?;
+    Some((vec![Rational::ZERO; vector.len()], vector))
+}
+
+/// Returns true for `\vec r`, `r`, `\vec r(t)` and `(x, y, z)`.
 fn is_radius(label: &Node) -> bool {
+    let is_name = |name: &str| name == "r" || name.starts_with("\\vec ");
+    let named = |label: &Expression| match label {
+        Expression::Symbol(name) => is_name(name),
+        // The arrow may stand over the argument, too.
+        Expression::Function(name, inner) if name == "vec" => {
+            matches!(inner.as_slice(), [inner] if relation::applied(inner).is_some_and(runs))
+        }
+        label => {
+            relation::applied(label).is_some_and(|(name, of)| is_name(name) && runs((name, of)))
+        }
+    };
     let point = || coordinates(label).iter().map(Node::symbol).eq(COORDINATES.map(Some));
-    label.symbol().is_some_and(|name| name == "r" || name.starts_with("\\vec ")) || point()
+    label.expression().is_some_and(named) || point()
+}
+
+/// Returns true for the value of a function at a parameter.
+fn runs((_, argument): (&str, &str)) -> bool {
+    lists(PARAMETERS, argument)
 }

@@ -54,6 +54,12 @@ impl Comparison {
             {
                 self.is(Some(words.as_str()) == paired("set in words", name), (a, b))
             }
+            // `\phi`, written for the sign of the empty set
+            (Node::Value { expression, unit: None }, Node::List { open: '{', items, .. })
+                if items.is_empty() && expression.is_symbol("\\phi") =>
+            {
+                Ok((true, Rung::Words))
+            }
             // "I and III only" for I, III
             (Node::Words(words), Node::List { open: ' ', items, .. })
                 if in_words(items).is_some_and(|names| words::same(words, &names)) =>
@@ -85,11 +91,14 @@ impl Comparison {
             (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                 return self.unit_vectors(expression, items);
             }
-            // `I_2`
-            (Node::Value { expression: Expression::Symbol(name), .. }, Node::Matrix(rows))
-                if is_identity(name, rows) =>
+            // `5I_2`
+            (Node::Value { expression, .. }, Node::Matrix(rows))
+                if let Some(name) =
+                    expression.variables().iter().find(|name| is_identity(name, rows))
+                    && self.vanishes(&expression.with(name, &Expression::integer(0)))? =>
             {
-                self.ordered(&identity(rows.len()), &Node::entries(rows))
+                let entries = identity(expression, name, rows.len());
+                self.ordered(&entries, &Node::entries(rows))
             }
             (Node::Value { expression, .. }, Node::Matrix(rows))
                 if rows.iter().all(|row| row.len() == 1) =>
@@ -123,13 +132,17 @@ impl Comparison {
             })
         };
         // An expression with a constant beside the vectors is no vector.
-        if !self.expressions(&component(None), &number(0))?.0 {
+        if !self.vanishes(&component(None))? {
             return self.shapes(Rung::Kind, "no vector", "a point").map(Some);
         }
         let components = (0..NAMES.len()).map(|axis| component(Some(axis)).into());
         let zero = Node::from(number(0));
         let point = items.iter().chain([&zero]).take(NAMES.len()).cloned();
         self.ordered(&components.collect::<Vec<_>>(), &point.collect::<Vec<_>>()).map(Some)
+    }
+
+    fn vanishes(&mut self, expression: &Expression) -> Result<bool> {
+        Ok(self.expressions(expression, &Expression::integer(0))?.0)
     }
 
     /// Returns the finding on words that mean the other side or not.
@@ -148,9 +161,12 @@ fn is_point_name(name: &str) -> bool {
     letter.len() == 1 && letter.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-/// Returns the entries of the identity matrix, row by row.
-fn identity(order: usize) -> Vec<Node> {
-    let entry = |place| Expression::integer(i64::from(place / order == place % order)).into();
+/// Returns the entries of a multiple of the identity matrix, row by row.
+fn identity(multiple: &Expression, name: &str, order: usize) -> Vec<Node> {
+    let [off, on] = [0, 1].map(|entry| multiple.with(name, &Expression::integer(entry)));
+    let entry = |place: usize| {
+        if place.is_multiple_of(order + 1) { on.clone() } else { off.clone() }.into()
+    };
     (0..order * order).map(entry).collect()
 }
 

@@ -6,6 +6,8 @@ use dashu::{Integer, Rational};
 
 use super::constants::with_same_constants;
 use super::difference::Difference;
+use super::group::isomorphic;
+use super::triangle::same_triangle;
 use super::{Comparison, Finding, Result};
 use crate::answer::Node;
 use crate::calculus::calculated;
@@ -37,7 +39,8 @@ impl Comparison {
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
         }
-        if same_number_set(a, b) || self.same_arguments(a, b)? {
+        let named_alike = same_number_set(a, b) || isomorphic(a, b) || same_triangle(a, b);
+        if named_alike || self.same_arguments(a, b)? {
             return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
@@ -62,6 +65,9 @@ impl Comparison {
         let finding = self.expressions(&first, &second);
         if let Ok((true, _)) = finding {
             return finding;
+        }
+        if let Some((first, second)) = in_imaginary_unit(&first, &second) {
+            return self.expressions(&first, &second);
         }
         if (a_unit == Some("percent")) != (b_unit == Some("percent")) {
             // "50%" as 50, not as a fraction; 0.05% is no 0.05.
@@ -446,6 +452,18 @@ fn of_complex(a: &Expression, b: &Expression) -> Option<[Expression; 2]> {
         _ => None,
     };
     Some(sides.map(|side| side.substituted(&in_parts)))
+}
+
+/// Returns `4 + 3j` with `i` as the other side has it, which is a number.
+fn in_imaginary_unit(a: &Expression, b: &Expression) -> Option<(Expression, Expression)> {
+    let in_engineering = |side: &Expression| side.variables().iter().eq(["j"]) && !side.holds("i");
+    let is_complex = |side: &Expression| !side.has_variable() && side.holds("i");
+    let renamed = |side: &Expression| side.renamed("j", "i");
+    match (in_engineering(a) && is_complex(b), in_engineering(b) && is_complex(a)) {
+        (true, _) => Some((renamed(a), b.clone())),
+        (_, true) => Some((a.clone(), renamed(b))),
+        _ => None,
+    }
 }
 
 /// Returns true if both sides are one set of numbers, as `R` and `\mathbb{R}`.

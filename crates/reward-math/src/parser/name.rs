@@ -164,8 +164,8 @@ impl Parser {
             }
             self.advance();
         }
-        // The angles `ABC` and `CBA` are one.
-        if points.len() == 3 && points[0] > points[2] {
+        // The angles `ABC` and `CBA` are one. The corners of similar triangles have an order.
+        if points.len() == 3 && name != "triangle" && points[0] > points[2] {
             points.reverse();
         }
         Expression::Symbol(format!("\\{name} {}", points.concat()).trim_end().to_owned())

@@ -85,16 +85,18 @@ pub(crate) fn shared(chain: &Node) -> Option<Node> {
     is_shared.then(|| Node::bare(names.iter().map(equation).collect()))
 }
 
-/// Expands `(n, k) = (3, 2)` to `n = 3, k = 2`.
+/// Expands `(n, k) = (3, 2)` to `n = 3, k = 2`, and so for columns.
 pub(crate) fn by_name(chain: &Node) -> Option<Node> {
-    let (Node::List { open: '(', items: names, .. }, Node::List { open: '(', items: values, .. }) =
-        labelled(chain)?
-    else {
-        return None;
+    let entries = |node: &Node| match node {
+        Node::List { open: '(', items, .. } => Some(items.clone()),
+        Node::Matrix(rows) if rows.iter().all(|row| row.len() == 1) => Some(Node::entries(rows)),
+        _ => None,
     };
+    let (names, values) = labelled(chain)?;
+    let (names, values) = (entries(names)?, entries(values)?);
     let equation = |(name, value): (&Node, &Node)| Node::equation(name.clone(), value.clone());
     let pairs = names.len() == values.len() && names.iter().all(|name| symbol(name).is_some());
-    pairs.then(|| Node::bare(names.iter().zip(values).map(equation).collect()))
+    pairs.then(|| Node::bare(names.iter().zip(&values).map(equation).collect()))
 }
 
 /// Returns the values of `(b, a) = (1, 2)` in the order of the alphabet; `None` unless the names stand backwards in it.
