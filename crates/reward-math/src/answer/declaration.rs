@@ -12,11 +12,11 @@ pub(crate) struct Constants {
     pub(crate) set: String,
 }
 
-/// Splits a declaration of several constants, or of an arbitrary one in brackets, off the end.
+/// Splits a declaration of several constants, or of one that is called arbitrary, off the end.
 pub(super) fn of_constants(folded: &str) -> Option<(&str, Constants)> {
     // `(k \in \mathbb{R} \text{ arbitrary})`, `with $\alpha, \beta \ge 1$`
     let by_sign = pattern!(concat!(
-        r"(?xs)^(?P<rest>.*?\S) (?:[\s,;:.$]|\\q?quad|\\[,;:\x20]|\\left)* (?P<open>[,;(]|\\q?quad|\\text\s*\{\s*(?:with|where|for)\x20*\}|(?:with|where|for)\x20)
+        r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;:.$]|\\q?quad|\\[,;:\x20]|\\left)* (?:[,;(]|\\q?quad|\\text\s*\{\s*(?:with|where|for)\x20*\}|(?:with|where|for)\x20)
         (?:[\s$(]|\\q?quad|\\[,;:\x20])*
         (?P<names>(?:[A-Za-z](?:_\{?[0-9]\}?)?|\\(?:alpha|beta|gamma|lambda|mu))(?:(?:[\s$]|\\[,;\x20])*(?:,|\\text\s*\{\s*and\s*\}|and)(?:[\s$]|\\[,;\x20])*(?:[A-Za-z](?:_\{?[0-9]\}?)?|\\(?:alpha|beta|gamma|lambda|mu)))*)
         \s* (?: \\in (?:[\s{}]|\\math(?:bb|bf|rm)|\\text)* \\?(?P<set>[ZNQRC]) (?P<part>(?:[\s{}_^+*0]|>|\\geq?(?:slant)?)*) | (?P<sign>>|\\geq?(?:slant)?) \s* (?P<least>[01]) )
@@ -24,13 +24,13 @@ pub(super) fn of_constants(folded: &str) -> Option<(&str, Constants)> {
     ));
     // `\text{ for arbitrary real } m, n`
     let behind_words = pattern!(concat!(
-        r"(?xs)^(?P<rest>.*?\S) (?:[\s,;(]|\\q?quad|\\[,;:\x20])+ (?:\\text\s*\{)? [\s,(]* (?:for|where|with) (?:\s|\}|\\text\s*\{)+
+        r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;(]|\\q?quad|\\[,;:\x20])+ (?:\\text\s*\{)? [\s,(]* (?:for|where|with) (?:\s|\}|\\text\s*\{)+
         (?P<words>(?:(?:some|any|all|every|each|arbitrary|fixed|given|real|rational|complex|positive|non-?negative|integers?|constants?|numbers?|parameters?|reals) (?:[\s$}]|\\[,;\x20])+)+)
         (?P<names>[A-Za-z](?:_\{?[0-9]\}?)?(?:[\s}$]*(?:,|and|\\text\s*\{\s*and\s*\})[\s$]*[A-Za-z](?:_\{?[0-9]\}?)?)+) [\s)$.}]*$"
     ));
     // `\text{ where } m, n \text{ are real constants}`
     let before_words = pattern!(concat!(
-        r"(?xs)^(?P<rest>.*?\S) (?:[\s,;(]|\\q?quad|\\[,;:\x20])+ (?:\\text\s*\{)? [\s,(]* (?:for|where|with|,) (?:\s|\}|\$)*
+        r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;(]|\\q?quad|\\[,;:\x20])+ (?:\\text\s*\{)? [\s,(]* (?:for|where|with|,) (?:\s|\}|\$)*
         (?P<names>[A-Za-z](?:_\{?[0-9]\}?)?(?:[\s}$]*(?:,|and|\\text\s*\{\s*and\s*\})[\s$]*[A-Za-z](?:_\{?[0-9]\}?)?)+) [\s$]* (?:\\text\s*\{)? \s*
         (?:(?:are|being|any|all)\x20+)+ (?P<words>(?:(?:arbitrary|fixed|real|rational|complex|positive|non-?negative|integers?|constants?|numbers?|parameters?|reals)[\s)$.}]*)+)$"
     ));
@@ -38,7 +38,7 @@ pub(super) fn of_constants(folded: &str) -> Option<(&str, Constants)> {
     let rest = parts.name("rest")?.as_str();
     let names = names(&parts["names"]);
     let part = |name| parts.name(name).map_or("", |part| part.as_str());
-    let of_many = names.len() > 1 || part("open") == "(" && !part("any").is_empty() && !part("set").is_empty();
+    let of_many = names.len() > 1 || !part("any").is_empty() && !part("set").is_empty();
     let set = match (part("words"), part("set"), part("part").trim_matches([' ', '{', '}'])) {
         ("", "", _) if part("least") == "1" || part("sign") == ">" => "positive",
         ("", "", _) => "from 0",

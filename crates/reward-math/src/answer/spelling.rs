@@ -260,28 +260,10 @@ pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
     let union = pattern!(
         r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
     );
-    // `f(x) = mx + n \text{ for arbitrary real } m, n`
-    let constants = pattern!(
-        r"^([^,;]*?[^,;\s])(?:\s|\\[,;\x20]|\\q?quad|\\text\s*\{|[,;(])+(?:for|with|where) (?:any |arbitrary |some |all )?real(?: constants?| numbers?)?\s*\}?\s*([a-zA-Z]\s*(?:,\s*[a-zA-Z])+)\)?$"
-    );
-    if constants.is_match(folded) {
-        return constants.replace(folded, "$1, $2 \\in \\mathbb{R}");
-    }
     // `f(t) = 3t, t \in [0, \infty)`
     let domain = pattern!(
         r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
     );
-    // `f(t) = kt\ \forall t \in \mathbb{R}, k \in \mathbb{R} \text{ arbitrary}`
-    let of_argument = pattern!(
-        r"(?x)(?:[\s,]|\\[,;\x20]|\\q?quad)* \\forall\s*[a-z]\s*\\in\s*\\mathbb\s*\{?[RQZN]\}?\s* (,\s*[a-zA-Z]\s*\\in)"
-    );
-    let arbitrary = pattern!(
-        r"(\\in\s*\\mathbb\s*\{?[ZNQRC]\}?)(?:\s|\\[,;\x20])*\\text\s*\{\s*(?:is |being )?(?:an )?(?:arbitrary|constant|arbitrary constant)\s*\}$"
-    );
-    if arbitrary.is_match(folded) || folded.contains("\\forall") && of_argument.is_match(folded) {
-        let folded = of_argument.replace(folded, "$1");
-        return Cow::Owned(arbitrary.replace(&folded, "$1").into_owned());
-    }
     if folded.contains("\\in") && domain.is_match(folded) {
         return domain.replace(folded, "$1$2 \\ge $3");
     }
