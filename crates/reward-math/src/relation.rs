@@ -111,7 +111,12 @@ fn before_bounds<'a>(
         |sign: &Relation| matches!(sign, Less | LessEqual | Greater | GreaterEqual | NotEqual);
     let bounded =
         *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
-    let is_value = count > 0 && before.last().is_some_and(is_constant_value);
+    // `W = e^{3x} \ne 0`
+    let zero = |side: &Node| side.plain().is_some_and(|side| side.as_integer() == Some(0));
+    let remark = matches!(signs, [NotEqual | Greater]) && bounds[1..].iter().all(zero);
+    let is_value = count > 0
+        && (before.last().is_some_and(is_constant_value) || remark && is_label(&before[0]));
+    let bounded = bounded || remark;
     if is_value && bounded { (before, equations) } else { (sides, relations) }
 }
 
@@ -299,7 +304,8 @@ pub(crate) fn is_label(label: &Node) -> bool {
                 let plain = |part: &Expression| {
                     is_symbol_or_number(part) || is_value_of(part) || !part.has_variable()
                 };
-                arguments.iter().all(plain)
+                // The Wronskian `W(e^x, e^{2x})`.
+                arguments.iter().all(plain) || name == "W" && arguments.len() > 1
             }
             Expression::Function(name, _)
                 if lists("int lim det", name) || name.starts_with("\\frac{d") =>
@@ -441,6 +447,15 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
+    // A potential: `\phi(x, y)` and `f(x, y)`.
+    if let (
+        Some(Expression::Function(a, arguments)),
+        Some(Expression::Function(b, other_arguments)),
+    ) = (left.plain(), right.plain())
+        && [a, b].iter().all(|name| lists("f F \\phi \\varphi \\Phi", name))
+    {
+        return arguments.len() > 1 && arguments == other_arguments;
+    }
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
 }
 
