@@ -8,7 +8,7 @@ mod derivation;
 mod environment;
 mod expansion;
 mod item;
-mod logic;
+pub(crate) mod logic;
 mod matrix;
 mod measure;
 mod node;
@@ -18,6 +18,7 @@ mod readings;
 mod sign;
 mod spelling;
 mod structure;
+mod substance;
 
 use std::borrow::Cow;
 
@@ -470,7 +471,7 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     );
     // In `cases` the bounds are those of a row.
     // `x^2 for x < 0 and 2x for x \ge 0` has two values.
-    let another = pattern!(r"\b(?:for|if|when)\b|[^<>!]=");
+    let another = pattern!(r"\b(?:for|if|when|otherwise|elsewhere)\b|[^<>!]=");
     let bound = |parts: &Captures<'_>| {
         !folded.ends_with('}') && !concludes.is_match(&parts[2]) && !another.is_match(&parts[2])
     };

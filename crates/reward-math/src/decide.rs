@@ -21,7 +21,7 @@ mod triangle;
 mod values;
 
 use crate::algebra::Algebra;
-use crate::answer::{Answer, Combination, Node, Relation, same_set};
+use crate::answer::{Answer, Combination, Node, Relation, logic, same_set};
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
@@ -152,6 +152,13 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     if response.spelling == gold.spelling {
         return Decision::right(Rung::Spelling, (0, 0));
     }
+    if words::in_another_order(&response.spelling, &gold.spelling) {
+        let shapes = Witness::shapes(response.spelling.as_str(), gold.spelling.as_str());
+        return Decision::wrong(Rung::Choice, shapes);
+    }
+    if logic::one_circuit(&response.spelling, &gold.spelling) {
+        return Decision::right(Rung::Words, (0, 0));
+    }
     if let Some(decision) = choices(response, gold, fuel) {
         return decision;
     }
@@ -201,7 +208,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     let bare = bare::bare(readings, gold_readings);
     let products = bare::as_products(readings, gold_readings);
     let radians = bare::in_radians(readings, gold_readings);
-    for (readings, gold_readings) in renamed.chain(bare).chain(products).chain(radians) {
+    let planck = bare::with_planck(readings, gold_readings);
+    let others = bare.into_iter().chain(products).chain(radians).chain(planck);
+    for (readings, gold_readings) in renamed.chain(others) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {

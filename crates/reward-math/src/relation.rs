@@ -112,8 +112,11 @@ fn before_bounds<'a>(
     let bounded =
         *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
     // `W = e^{3x} \ne 0`
-    let nonzero = matches!((signs, bounds), ([NotEqual], [zero]) if is_constant_value(zero));
-    let is_value = count > 0 && (nonzero || before.last().is_some_and(is_constant_value));
+    let zero = |side: &Node| side.plain().is_some_and(|side| side.as_integer() == Some(0));
+    let remark = matches!(signs, [NotEqual | Greater]) && bounds[1..].iter().all(zero);
+    let is_value = count > 0
+        && (before.last().is_some_and(is_constant_value) || remark && is_label(&before[0]));
+    let bounded = bounded || remark;
     if is_value && bounded { (before, equations) } else { (sides, relations) }
 }
 
@@ -458,6 +461,15 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
+    // A potential: `\phi(x, y)` and `f(x, y)`.
+    if let (
+        Some(Expression::Function(a, arguments)),
+        Some(Expression::Function(b, other_arguments)),
+    ) = (left.plain(), right.plain())
+        && [a, b].iter().all(|name| lists("f F \\phi \\varphi \\Phi", name))
+    {
+        return arguments.len() > 1 && arguments == other_arguments;
+    }
     (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
 }
 

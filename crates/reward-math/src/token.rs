@@ -98,6 +98,32 @@ pub(crate) fn tokenize(text: &str, grouping: bool) -> Result<Vec<Token>, ParseEr
     Ok(lexer.tokens)
 }
 
+/// Returns the tokens with `mL` and `kg` as products of letters; `None` if there is no such abbreviation.
+pub(crate) fn in_letters(tokens: &[Token]) -> Option<Vec<Token>> {
+    let letters = |token: &Token| match &token.kind {
+        Kind::Word(run) if is_unit_abbreviation(&run.to_lowercase()) => {
+            run.chars().map(|c| Token { kind: Kind::Letter(c), ..token.clone() }).collect()
+        }
+        _ => vec![token.clone()],
+    };
+    let product: Vec<Token> = tokens.iter().flat_map(letters).collect();
+    (product.len() > tokens.len()).then_some(product)
+}
+
+/// Returns true for `12mL^2` and `2mg/k`: of the abbreviations of units, lengths and times have powers.
+pub(crate) fn has_power_of_unit(tokens: &[Token]) -> bool {
+    let is_power = |pair: &[Token]| match &pair[0].kind {
+        Kind::Word(run) => {
+            let run = run.to_lowercase();
+            pair[1].kind.is_any("^/", "")
+                && is_unit_abbreviation(&run)
+                && !lists("cm mm km dm ft mi yd hr", &run)
+        }
+        _ => false,
+    };
+    tokens.windows(2).any(is_power)
+}
+
 #[derive(Default)]
 struct Lexer<'a> {
     text: &'a str,

@@ -331,6 +331,32 @@ pub(crate) fn numbered_choices(spelling: &str) -> Vec<char> {
     digits.iter().filter(|_| digits.len() > 1).filter_map(|digit| circle(*digit)).collect()
 }
 
+/// Returns true if the letters of a list are an order, and another list holds them in another one.
+///
+/// `A, B, D, E, C` is an order, and `A, B, C, D` chooses none of its letters; `A, B, D` is a choice.
+pub(crate) fn in_another_order(other: &str, order: &str) -> bool {
+    let (Some(other), Some(order)) = (listed(other), listed(order)) else { return false };
+    let [sorted, other_sorted] = [&order, &other].map(|letters| {
+        let mut letters = letters.clone();
+        letters.sort_unstable();
+        letters
+    });
+    let rises = sorted == order;
+    let is_run = sorted.windows(2).all(|pair| pair[0] + 1 == pair[1]);
+    let is_order = !rises || is_run && order.len() > 3;
+    is_order && other_sorted == sorted && other != order
+}
+
+/// Returns the capital letters between commas, three or more, as written.
+fn listed(spelling: &str) -> Option<Vec<u8>> {
+    let plain = pattern!(r"\text\{ *,? *(?:and )? *\}|\b(?:and )| ").replace_all(spelling, ",");
+    let parts = plain.split(',').filter(|part| !part.is_empty());
+    let letters: Vec<u8> = parts
+        .map(|part| part.bytes().next().filter(|c| part.len() == 1 && c.is_ascii_uppercase()))
+        .collect::<Option<_>>()?;
+    (letters.len() > 2).then_some(letters)
+}
+
 /// Returns true for a capital letter, or a number in a circle, as Chinese papers number statements.
 fn is_choice(letter: char) -> bool {
     matches!(letter, 'A'..='J' | '①'..='⑨')

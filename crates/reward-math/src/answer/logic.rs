@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::expression::Expression;
-use crate::table::{lists, pattern};
+use crate::table::{captured, lists, pattern};
 
 /// Longest statement that is read, in bytes.
 const LONGEST: usize = 256;
@@ -33,6 +33,24 @@ pub(super) fn from_keyboard(text: &str) -> Cow<'_, str> {
 pub(super) fn circuit(text: &str) -> Option<String> {
     let signs = pattern!(r"^(?:[A-Z{}()+\s]|\\(?:overline|cdot|left|right|[,;!])(?-u:\b))*$");
     (text.contains("\\overline") && signs.is_match(text)).then(|| table(text, true)).flatten()
+}
+
+/// Returns true if two formulas of Boolean algebra have one truth table: `A'B'` and `\overline{A + B}`.
+///
+/// One of them at least complements a letter; else `A + AB` is a sum of numbers.
+pub(crate) fn one_circuit(text: &str, other: &str) -> bool {
+    let complement = pattern!(r"'|\\(?:overline|bar|neg|sim)(?-u:\b)|\^\{?[cC]\b");
+    if text.len() + other.len() > 2 * LONGEST
+        || ![text, other].iter().any(|text| complement.is_match(text))
+    {
+        return false;
+    }
+    let signs = pattern!(
+        r"^(?:[A-Za-z]?(?:\([A-Za-z,]+\))?=)?((?:[A-Z{}()+'^c\s]|\\(?:overline|bar|cdot|neg|lor|land|vee|wedge|oplus|left|right|prime)(?-u:\b))*|(?:[a-z{}()+'\s]|\\(?:overline|bar|cdot|neg|lor|land|vee|wedge|oplus|left|right|prime)(?-u:\b))*)$"
+    );
+    let values = |text| table(captured(signs, text)?.as_str(), true);
+    let several = |values: &String| values.find(',') > Some(1);
+    values(text).filter(several).is_some_and(|values_of_text| values(other) == Some(values_of_text))
 }
 
 /// Replaces events by a name for each truth table, in `P(A \cap B)`, `P(AB)` and `P(A' \mid B \cup C)`.
@@ -143,34 +161,40 @@ impl Reader<'_> {
     }
 
     fn factor(&mut self) -> Option<Values> {
-        let mut value = self.primary()?;
-        loop {
-            if self.eat("' ^").is_some() {
-                if self.signs[self.at - 1] == "^" {
-                    let braced = self.eat("{").is_some();
-                    self.eat("c C \\complement \\prime")?;
-                    if braced {
-                        self.eat("}")?;
-                    }
-                }
-                value = !value;
-            } else if self.beside && self.at_primary() {
-                value &= self.primary()?;
-            } else {
-                return Some(value);
-            }
+        let mut value = self.complemented()?;
+        while self.beside && self.at_primary() {
+            value &= self.complemented()?;
         }
+        Some(value)
+    }
+
+    /// Reads `A'` or `(A + B)^c`.
+    fn complemented(&mut self) -> Option<Values> {
+        let mut value = self.primary()?;
+        while self.eat("' ^").is_some() {
+            if self.signs[self.at - 1] == "^" {
+                let braced = self.eat("{").is_some();
+                self.eat("c C \\complement \\prime")?;
+                if braced {
+                    self.eat("}")?;
+                }
+            }
+            value = !value;
+        }
+        Some(value)
     }
 
     fn at_primary(&self) -> bool {
-        let begins = |sign: &&str| self.letters.contains(sign) || lists("\\overline \\bar", sign);
+        let begins =
+            |sign: &&str| self.letters.contains(sign) || lists("\\overline \\bar ( \\neg", sign);
         self.signs.get(self.at).is_some_and(begins)
     }
 
     fn primary(&mut self) -> Option<Values> {
         if self.eat("\\neg \\lnot \\sim \\overline \\bar \\complement").is_some() {
-            let denied =
-                if self.signs.get(self.at) == Some(&"{") { self.primary() } else { self.factor() };
+            // `\bar A B` complements one of two factors.
+            let alone = self.beside || self.signs.get(self.at) == Some(&"{");
+            let denied = if alone { self.primary() } else { self.factor() };
             return denied.map(|value| !value);
         }
         for [open, close] in [["(", ")"], ["{", "}"]] {

@@ -1,10 +1,13 @@
 //! Notations with a value of their own: continued fractions, spans, decisions of a test.
 
+use std::borrow::Cow;
+
 use dashu::{Integer, Rational};
+use regex::Captures;
 
 use super::Node;
 use crate::expression::Expression;
-use crate::table::pattern;
+use crate::table::{pattern, without};
 
 /// Most partial quotients of a continued fraction, rows and columns of a span.
 const MOST: usize = 16;
@@ -158,4 +161,37 @@ pub(super) fn decision(folded: &str) -> Option<&'static str> {
     );
     let parts = decision.captures(&plain)?;
     Some(if parts.get(1).is_some() { "not reject" } else { "reject" })
+}
+
+/// Replaces concentrations by names: `[A]_0` by `A_{0}` and `[\text{NH}_3]` by `c_{NH3}`; `[A]_t` is `[A]`.
+pub(super) fn concentrations(folded: &str) -> Cow<'_, str> {
+    if !folded.contains('[') {
+        return Cow::Borrowed(folded);
+    }
+    let bracket = pattern!(
+        r"\[\s*((?:\\(?:mathrm|text|ce|rm)(?-u:\b)|[A-Za-z0-9_^{}()\s])+[-+]?[}\s]*)\](?:\s*_\s*(?:\{\s*(?:\\(?:mathrm|text)\s*\{)?([A-Za-z0-9]+)[}\s]*?\}|([A-Za-z0-9])))?"
+    );
+    let formula = pattern!(r"^(?:\(?[A-Z][a-z]?\)?[0-9]*)+[-+]?$");
+    bracket.replace_all(folded, |parts: &Captures<'_>| {
+        let fonts = ["\\mathrm", "\\text", "\\ce", "\\rm", "{", "}", "_", "^", " "];
+        let name = without(&parts[1], &fonts);
+        let start = parts.get(0).map_or(0, |bracket| bracket.start());
+        // `E[X]` and `\mathbb{E}[X]` are mean values, `[ABC]` is an area.
+        let mean =
+            folded[..start].ends_with(['E', 'P', 'V', 'r', 'v']) || folded[..start].ends_with("E}");
+        let points = name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase());
+        if mean || !formula.is_match(&name) || points && !parts[1].contains('\\') {
+            return parts[0].to_owned();
+        }
+        let index = parts
+            .get(2)
+            .or(parts.get(3))
+            .map_or("", |index| index.as_str())
+            .trim_start_matches('t');
+        match (name.len(), index) {
+            (1, "") => format!(" {name} "),
+            (1, index) => format!(" {name}_{{{index}}} "),
+            (_, index) => format!(" c_{{{name}{index}}} "),
+        }
+    })
 }

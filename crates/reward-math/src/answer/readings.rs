@@ -9,8 +9,8 @@ use crate::expression::Expression;
 use crate::numeric;
 use crate::parser::{Parser, Result};
 use crate::relation;
-use crate::table::{captured, lists, pattern};
-use crate::token::{Kind, Token, tokenize};
+use crate::table::{captured, lists, pattern, unwrapped};
+use crate::token::{Kind, Token, has_power_of_unit, in_letters, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
 
@@ -37,18 +37,25 @@ pub(super) fn readings(
     }
     let rewritten = spelling::rewritten(folded);
     let rewritten = logic::events(&rewritten);
+    let rewritten = notation::concentrations(&rewritten);
     let mut tokens = tokenize(&rewritten, true)?;
     assertion::without_closing_mark(&mut tokens);
     let grouped = has_groups(&tokens);
+    // `8mL^2`
+    let product = || parse(in_letters(&tokens)?).ok();
     let mut readings = match parse(tokens.clone()) {
+        Ok(first) if tokens.len() == 1 || has_power_of_unit(&tokens) => {
+            std::iter::once(first).chain(product()).collect()
+        }
         Ok(first) => vec![first],
         Err(why @ (ParseError::Syntax { .. } | ParseError::Undefined { .. })) => {
-            match words::normalise(folded) {
-                Some(words) => {
+            match (product(), words::normalise(folded)) {
+                (Some(product), _) => vec![product],
+                (None, Some(words)) => {
                     *unread = Some(why).filter(|_| words::holds_formula(folded));
                     vec![Node::Words(words)]
                 }
-                None => return Err(why),
+                (None, None) => return Err(why),
             }
         }
         Err(why) => return Err(why),
@@ -104,10 +111,24 @@ fn notations(folded: &str) -> Option<Node> {
     spelling::in_base(folded)
         .map(|number| Expression::Number(number).into())
         .or_else(order)
+        .or_else(|| path(folded))
         .or_else(|| expansion::permutations(folded))
         .or_else(parts)
         .or_else(|| named(folded).map(Node::bare))
         .or_else(|| words().map(Node::Words))
+}
+
+/// Returns the members of `2 \to 3 \to 5` and `A \to B \to D` in their order; `p \to q \to r` is a statement.
+fn path(folded: &str) -> Option<Node> {
+    let arrow = pattern!(r"\\(?:to|rightarrow|longrightarrow)(?-u:\b)|->");
+    let member = pattern!(r"^(?:[A-Z][0-9]?'?|-?[0-9]+|\\(?:text|mathrm)\s*\{[A-Za-z0-9 ]+\})$");
+    let letter = pattern!(r"^\\(?:text|mathrm)\s*\{\s*([A-Z])\s*\}$");
+    let parts = arrow.split(folded).map(|part| unwrapped(letter, part.trim()));
+    let parts: Vec<&str> = parts.collect();
+    if parts.len() < 3 || !parts.iter().all(|part| member.is_match(part)) {
+        return None;
+    }
+    parts.into_iter().map(|part| read(part, true).ok()).collect::<Option<_>>().map(Node::tuple)
 }
 
 /// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15` and "Ana has 12 and Ben 15": two or more names, each with its

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 use dashu::Rational;
 use regex::Captures;
 
-use super::notation;
+use super::{notation, substance};
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
 use crate::table::{
-    Pattern, captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped, without,
+    Pattern, captured, compiled, pattern, phrases, starts_with_ignoring_case, unwrapped,
 };
 use crate::words;
 
@@ -29,7 +29,7 @@ pub(super) fn spelling(folded: &str) -> String {
         }
         spelled.push_str(word);
     }
-    nuclide(&spelled).or_else(|| formula_of_substance(&spelled)).unwrap_or(spelled)
+    substance::formula(&spelled).unwrap_or(spelled)
 }
 
 /// Removes the values that a list rejects: `x = 3` of `x = 3, x = -1 \text{ (rejected)}`.
@@ -58,37 +58,6 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
         count if count == 0 || count == values.len() => Cow::Borrowed(folded),
         _ => Cow::Owned(kept.join(",").trim().to_owned()),
     }
-}
-
-/// Returns `^14_7N` for `{}^{14}_{7}\mathrm{N}`.
-fn nuclide(spelled: &str) -> Option<String> {
-    let notation = pattern!(
-        r"^(?:\{\})?(?:\^\{?([0-9]+)\}?_\{?([0-9]+)\}?|_\{?([0-9]+)\}?\^\{?([0-9]+)\}?)(?:\\(?:mathrm|text))?\{?([A-Z][a-z]?)\}?$"
-    );
-    let parts = spelled.contains('_').then(|| notation.captures(spelled)).flatten()?;
-    let (mass, charge) = (parts.get(1).or(parts.get(4))?, parts.get(2).or(parts.get(3))?);
-    Some(format!("^{}_{}{}", mass.as_str(), charge.as_str(), &parts[5]))
-}
-
-/// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`, and an equation of such formulas.
-fn formula_of_substance(spelled: &str) -> Option<String> {
-    // `2H_2 + O_2 \rightarrow 2H_2O`
-    if ["rightarrow", "\\to", "->"].iter().any(|arrow| spelled.contains(arrow)) {
-        let plain = without(spelled, &["\\mathrm", "\\text", "\\ce", "{", "}", "_", " "]);
-        let plain = pattern!(r"\\(?:long)?rightarrow|\\to").replace_all(&plain, "->").into_owned();
-        let sides = pattern!(r"^[0-9]*(?:(?:\+[0-9]*|->[0-9]*)?\(?[A-Z][a-z]?\)?[0-9]*)+$");
-        let sorted = |side: &str| {
-            let mut summands: Vec<&str> = side.split('+').collect();
-            summands.sort_unstable();
-            summands.join("+")
-        };
-        let text = || plain.split("->").map(sorted).collect::<Vec<_>>().join("->");
-        return sides.is_match(&plain).then(text);
-    }
-    let upright = ["\\mathrm", "\\text", "\\ce"].iter().any(|name| spelled.starts_with(name));
-    let plain =
-        upright.then(|| without(spelled, &["\\mathrm", "\\text", "\\ce", "{", "}", "_"]))?;
-    pattern!(r"^(?:\(?[A-Z][a-z]?\)?[0-9]*)+(?:\^[0-9]*[-+])?$").is_match(&plain).then_some(plain)
 }
 
 /// A notation: a part of its text, its pattern, and the notation that the parser reads.
@@ -446,6 +415,18 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
         && (1..=MAX_DIGITS_IN_BASE).contains(&digits.len())
     {
         return parser::in_base(&digits.to_uppercase(), 16);
+    }
+    // `1111\,1011`
+    let bits = pattern!(
+        r"^\(?([01]{4}(?:(?:\\[,;:\x20]|\s)+[01]{4})+)\)?(?:_\{?\s*(?:2|\\text\{two\}|\\text\{2\})\s*\}?)?$"
+    );
+    if folded.starts_with(['0', '1', '('])
+        && let Some(digits) = captured(bits, folded)
+        && digits.len() <= MAX_DIGITS_IN_BASE
+    {
+        let base = if folded.contains('_') { 2 } else { 10 };
+        let digits: String = digits.as_str().chars().filter(char::is_ascii_digit).collect();
+        return parser::in_base(&digits, base);
     }
     if !folded.contains(['_', 'b']) {
         return None;

@@ -40,23 +40,30 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
     let usual = |name: &String| matches!(name.as_str(), "x" | "y" | "z" | "t" | "n" | "k");
     let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
         let product = |node: &Expression| {
-            // `h(2mE)^{-1/2}`: of a factor, the power is that of the brackets.
-            let (call, exponent) = match node {
-                Expression::Power(base, exponent) => (&**base, Some(exponent)),
+            // `h(2mE)^{-1/2}`: the power of the bracket.
+            let (call, power) = match node {
+                Expression::Power(call, power) => (&**call, Some(&**power)),
                 call => (call, None),
             };
             let Expression::Function(name, arguments) = call else { return None };
-            let [sum @ (Expression::Sum(_) | Expression::Product(_))] = arguments.as_slice() else {
-                return None;
-            };
+            let [sum] = arguments.as_slice() else { return None };
             // `f(t + 1)` is a value of a function, `V(1 - e^{-t})` of a quantity is none.
             let capital = name.starts_with(char::is_uppercase);
-            let is_quantity = name != "f" && (capital || !sum.variables().iter().any(usual));
-            let brackets = |inner: &Expression| match exponent {
-                Some(exponent) => Expression::Power(Box::new(inner.clone()), exponent.clone()),
-                None => inner.clone(),
+            // `P(1.05)^n`
+            let is_factor = match sum {
+                Expression::Sum(_) | Expression::Product(_) => true,
+                Expression::Number(value) => capital && !value.is_int(),
+                _ => false,
             };
-            (names.contains(name) && is_quantity).then(|| Expression::symbol(name) * brackets(sum))
+            let is_quantity = name != "f" && (capital || !sum.variables().iter().any(usual));
+            (names.contains(name) && is_quantity && is_factor).then(|| {
+                let factor = sum.clone();
+                let raised = match power {
+                    Some(power) => Expression::power(factor, power.clone()),
+                    None => factor,
+                };
+                Expression::symbol(name) * raised
+            })
         };
         let one = |node: &Node| node.mapped(&mut |expression| expression.replaced(&product));
         nodes.iter().map(one).collect()
@@ -98,6 +105,19 @@ fn radians(node: &Node) -> Node {
         }
         other => other.clone(),
     }
+}
+
+/// Returns both answers with `h/2\pi` for `\hbar`; `None` unless they hold both.
+pub(super) fn with_planck(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
+    let names = |nodes: &[Node], name: &str| nodes.iter().any(|node| node.names().contains(name));
+    let both = names(response, "h") || names(gold, "h");
+    if !both || !names(response, "\\hbar") && !names(gold, "\\hbar") {
+        return None;
+    }
+    let circle = Expression::integer(2) * Expression::symbol("\\pi");
+    let constant = Expression::symbol("h") / circle;
+    let all = |nodes: &[Node]| nodes.iter().map(|node| node.with("\\hbar", &constant)).collect();
+    Some((all(response), all(gold)))
 }
 
 /// Collects the functions of one name; false if one of them is taken at two names.

@@ -267,6 +267,15 @@ impl Comparison {
         if let Some(list) = named_as(chain, other) {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));
         }
+        // `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}`: the last of isomorphic groups.
+        if let Node::Chain { sides, relations } = chain
+            && let ([.., last], [before @ .., Relation::Congruent]) =
+                (sides.as_slice(), relations.as_slice())
+            && before.iter().all(|sign| matches!(sign, Relation::Congruent | Relation::Equal))
+            && self.compare(last, other)?.0
+        {
+            return Ok((true, Rung::Relation));
+        }
         let Some(assertion) = relation::asserted(chain) else {
             return match self.identity(chain)?.or_else(|| relation::bound(chain).cloned()) {
                 Some(value) => Ok((self.compare(&value, other)?.0, Rung::Relation)),
