@@ -292,18 +292,6 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
         letters == gold.choices && letters.windows(2).any(gap)
     };
     let unmarked = response.choices.is_empty();
-    // `A, B, D, E, C`: all letters, but not in their order, are an order.
-    let written = |answer: &Answer| -> String {
-        answer.spelling.chars().filter(char::is_ascii_uppercase).collect()
-    };
-    let (order, all) = (written(gold), gold.choices.iter().collect::<String>());
-    if all.len() > 2 && "ABCDEFGH".starts_with(&all) && order.len() == all.len() && order != all {
-        let same = written(response) == order;
-        return Some(match same {
-            true => Decision::right(Rung::Choice, (0, 0)),
-            false => Decision::wrong(Rung::Choice, Witness::shapes(written(response), order)),
-        });
-    }
     if response.choices == gold.choices || unmarked && (small() == gold.choices || turned()) {
         return Some(Decision::right(Rung::Choice, (0, 0)));
     }
