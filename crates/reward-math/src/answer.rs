@@ -6,6 +6,7 @@ mod constants;
 mod derivation;
 mod environment;
 mod expansion;
+mod facts;
 mod item;
 mod logic;
 mod matrix;
@@ -24,7 +25,7 @@ use regex::Captures;
 
 use crate::fold::{fold, undecorated};
 use crate::relation;
-use crate::table::{lists, pattern, unwrapped};
+use crate::table::{lists, pattern, unwrapped, without};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
@@ -60,6 +61,8 @@ pub(crate) struct Answer {
     pub(crate) derivation: Option<Box<Derivation>>,
     /// The last statement of a text that is not read as a whole, or that calculates with the others.
     pub(crate) tail: Option<Box<Answer>>,
+    /// Values with their names, if it lists several.
+    pub(crate) facts: Option<Node>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
     /// Names of several constants that the answer declares: `a, b \in \mathbb{R}`.
@@ -201,6 +204,7 @@ impl Answer {
             let items = all[0].items();
             items.len() > 1 && items.iter().any(|item| matches!(item, Node::Words(_)))
         };
+        let facts = stepwise.then(|| facts::facts(folded)).flatten();
         let choices = words::choices(folded);
         let is_sentence = choices.is_empty()
             && folded.contains("\\text")
@@ -225,6 +229,7 @@ impl Answer {
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
             derivation,
+            facts,
             parameter,
             constants,
             declares,
@@ -289,6 +294,7 @@ impl Answer {
             content: None,
             derivation: None,
             tail: None,
+            facts: None,
             parameter: None,
             constants: Vec::new(),
             declares: false,
@@ -335,6 +341,16 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 
 /// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
 fn with_formulas(text: &str) -> Cow<'_, str> {
+    // `$9.8 \times 10^4$ Pa`
+    let measured = pattern!(
+        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
+    );
+    if let Some(parts) = measured.captures(text) {
+        let unit = without(&parts[2].replace("\\cdot", "*"), &["{", "}"]);
+        if words::is_measure(&unit) {
+            return Cow::Owned(format!("{}\\text{{ {unit}}}", &parts[1]));
+        }
+    }
     let plain = pattern!(r"^[A-Z][a-z]* [^\\{}$]*\$(?:[^$]*\$[^\\{}$]*\$)*[^$]*\$[^\\{}$]*$");
     // "$f(x)$ is odd": the words are the answer.
     let predicate = pattern!(r"\b(?:is|are) [^$]*$").is_match(text)

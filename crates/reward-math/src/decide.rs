@@ -78,6 +78,12 @@ pub(crate) fn decided(
             return (verdict, None);
         }
     }
+    if !verdict.is_right()
+        && let (Some(facts), Some(gold_facts)) = (&response.facts, &gold.facts)
+        && let Ok((true, rung)) = Comparison::new(options.fuel).compare(facts, gold_facts)
+    {
+        return (Verdict::decided(true, rung), None);
+    }
     if options.normal_forms
         && let Verdict::Right { how } | Verdict::Wrong { how } = &mut verdict
     {
@@ -168,7 +174,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         return Decision::wrong(Rung::Words, Witness::shapes(format!("{a:?}"), format!("{b:?}")));
     }
     if let (Some(a), Some(b)) = (&response.words, &gold.words)
-        && a == b
+        && (a == b || words::implies(a, b))
         && (response.is_words() || gold.is_words())
     {
         return Decision::right(Rung::Words, (0, 0));

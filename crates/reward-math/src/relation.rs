@@ -308,6 +308,13 @@ pub(crate) fn is_label(label: &Node) -> bool {
             }
             // `V_o(s)/V_i(s)`
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
+            // `D_{\mathbf u} f(3, 4)`
+            Expression::Product(parts)
+                if matches!(parts.as_slice(), [Expression::Symbol(name), function]
+                    if name.starts_with("D_") && (is_value_of(function) || is_variable(function))) =>
+            {
+                true
+            }
             // `p(x) + q(x)`
             Expression::Sum(parts) | Expression::Product(parts)
                 if parts.iter().all(is_value_of) =>
@@ -429,6 +436,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         || both(extreme)
         || both(segment)
         || !opposite && both(base)
+        || labels::one_quantity(left, right)
     {
         return true;
     }

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use super::{is_constant_value, is_name, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
+use crate::table::{pattern, phrases};
+use crate::words;
 
 /// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
 fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
@@ -132,4 +134,20 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     }
     let distinct: BTreeSet<&str> = named.iter().map(|(name, _)| *name).collect();
     (distinct.len() == named.len()).then(|| named.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Returns true if two labels in words name one quantity: "variance" and `\sigma^2`, "rank" and "rank(A)", "vertical
+/// asymptote" and "vertical".
+pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
+    let (Node::Words(left), Node::Words(right)) = (left, right) else { return false };
+    let argument = pattern!(r"[(\[][A-Za-z](?:,[A-Za-z])*[)\]]$");
+    let (name, other) = (argument.replace(left, ""), argument.replace(right, ""));
+    // `f(x) = 1` says nothing of `f(y)`.
+    if name.len() < left.len() && other.len() < right.len() {
+        return false;
+    }
+    let usual = |name: &str, symbol: &str| {
+        phrases("symbol of a quantity").chunks_exact(2).any(|pair| *pair == [name, symbol])
+    };
+    usual(&name, &other) || usual(&other, &name) || words::same(&name, &other)
 }

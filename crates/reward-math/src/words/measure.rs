@@ -1,5 +1,6 @@
 //! Units of measurement: one canonical name for each, and words after a number that are no units.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
@@ -68,7 +69,7 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     }
     // MW and mW
     let mega = pattern!(r"\bM(W|V|J|N|Pa|Hz|Ω|A)\b").replace_all(phrase.trim(), "mega$1");
-    let tesla = pattern!(r"\b([mμµn]?)T\b").replace_all(&mega, "${1}tesla");
+    let tesla = with_tesla(&mega);
     let lower = tesla.to_lowercase();
     let mut factors: Vec<(&str, i32)> = Vec::new();
     let mut words: Vec<String> = Vec::new();
@@ -161,13 +162,18 @@ pub(crate) fn qualifies(phrase: &str) -> bool {
 
 /// Returns true if the phrase holds only names of measures and their connecting words.
 pub(crate) fn is_measure(phrase: &str) -> bool {
-    let lower = phrase.to_lowercase();
+    let lower = with_tesla(phrase).to_lowercase();
     let pieces = pieces(&lower);
     pieces.iter().any(|piece| piece.starts_with(char::is_alphabetic))
         && pieces.iter().filter(|piece| piece.starts_with(char::is_alphabetic)).all(|piece| {
             matches!(*piece, "per" | "square" | "cubic" | "sq" | "cu")
                 || name(singular(piece)).is_some()
         })
+}
+
+/// Spells out the unit of `5 mT`: a small letter is none.
+fn with_tesla(phrase: &str) -> Cow<'_, str> {
+    pattern!(r"\b([mμµn]?)T\b").replace_all(phrase, "${1}tesla")
 }
 
 /// Splits a phrase into words, signs and powers.
