@@ -343,10 +343,10 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 fn with_formulas(text: &str) -> Cow<'_, str> {
     // `$9.8 \times 10^4$ Pa`
     let measured = pattern!(
-        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
+        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()·⋅\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
     );
     if let Some(parts) = measured.captures(text) {
-        let unit = without(&parts[2].replace("\\cdot", "*"), &["{", "}"]);
+        let unit = without(&parts[2].replace("\\cdot", "*").replace(['·', '⋅'], "*"), &["{", "}"]);
         if words::is_measure(&unit) {
             return Cow::Owned(format!("{}\\text{{ {unit}}}", &parts[1]));
         }

@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::readings::read;
-use crate::table::{pattern, without};
+use crate::table::{paired, pattern, without};
 use crate::words;
 
 /// Longest text that is split, in bytes.
@@ -39,8 +39,7 @@ pub(super) fn facts(folded: &str) -> Option<Node> {
         return None;
     }
     let equation = |fact: Fact| {
-        let value =
-            read(&fact.value, true).ok().filter(|value| !matches!(value, Node::Words(_)))?;
+        let value = read(&fact.value, true).ok()?;
         Some(Node::equation(Node::Words(fact.label), value))
     };
     facts.into_iter().map(equation).collect::<Option<_>>().map(Node::bare)
@@ -80,14 +79,20 @@ fn parts(text: &str) -> impl Iterator<Item = &str> {
 fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
     let part = part.trim_end_matches('.');
     let named = pattern!(
-        r"^((?:[A-Za-z]{2,}[ -])*(?:an? )?[A-Za-z]{2,})(?:'s)?\s*(\([A-Za-z](?:, ?[A-Za-z])*\)\s*=|\[[A-Z]\]\s*=|[:=]|)\s*([^A-Za-z:=\s].*|[A-Za-z]\b.*)$"
+        r"^((?:(?:[a-z] ?-)?[A-Za-z]{2,}[ -])*(?:an? )?(?:[a-z] ?-)?[A-Za-z]{2,}\b)(?:'s)?\s*(?:(\([A-Za-z](?:, ?[A-Za-z])*\)\s*=|\[[A-Z]\]\s*=|[:=])\s*(\S.*)|([^A-Za-z:=\s].*|[A-Za-z](?:[^A-Za-z].*)?))$"
     );
     let behind = pattern!(r"^(.*\S) \(([a-z][a-z -]+)\)$");
     let symbol = pattern!(r"^([^=]{1,40}?)\s*=\s*([^=]+)$");
     if let Some(parts) = named.captures(part) {
-        let argument = without(&parts[2], &[" ", "=", ":"]);
-        let label = label(&parts[1], before)?;
-        return Some(Fact { label: label + &argument, value: parts[3].to_owned() });
+        let argument = parts.get(2).map_or("", |argument| argument.as_str());
+        let value = parts.get(3).or(parts.get(4))?.as_str().to_owned();
+        let label = label(&parts[1], before)? + &without(argument, &[" ", "=", ":"]);
+        return Some(Fact { label, value });
+    }
+    // "no vertical asymptote"
+    if let Some(named) = part.strip_prefix("no ").or_else(|| part.strip_prefix("No ")) {
+        let label = label(named, before)?;
+        return Some(Fact { label, value: "\\text{none}".to_owned() });
     }
     if let Some(parts) = behind.captures(part) {
         return Some(Fact { label: label(&parts[2], before)?, value: parts[1].to_owned() });
@@ -109,7 +114,7 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
 
 /// Returns the words of a label without verbs: "place of maximum" for "The maximum occurs at"; `None` if they set a condition.
 fn label(words: &str, before: Option<&Fact>) -> Option<String> {
-    let lower = words.to_lowercase();
+    let lower = words.to_lowercase().replace('-', " ");
     let (named, place) = match lower.strip_suffix("at") {
         Some(named) if named.is_empty() || named.ends_with(' ') => (named, true),
         _ => (lower.as_str(), false),
@@ -131,7 +136,8 @@ fn label(words: &str, before: Option<&Fact>) -> Option<String> {
                 | "the"
         )
     };
-    let named: Vec<&str> = named.split_whitespace().filter(filler).collect();
+    let named = named.split_whitespace().filter(filler);
+    let named: Vec<&str> = named.map(|word| paired("short for", word).unwrap_or(word)).collect();
     let named = named.join(" ");
     let named = match (named.as_str(), before) {
         ("", Some(fact)) if place => fact.label.clone(),

@@ -334,6 +334,9 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
     let verdict = pattern!(r"^(?:\\text\{)?(\p{Alphabetic}{2,8})[,.;:](?: |\\})");
     let verdict = verdict.captures(folded).and_then(|verdict| words::normalise(&verdict[1]));
     let verdict = verdict.filter(|verdict| lists("yes no true false", verdict));
+    // "Yes, the series converges": the statement behind it.
+    let behind = verdict.as_ref().and_then(|_| folded.split_once([',', '.', ';', ':']));
+    let behind = behind.map(|(_, rest)| rest.trim_start_matches('}'));
     let doubts =
         pattern!(r"(?i), (?:but|except|unless|но|aber|pero|mais|mas) |\bonly (?:if|for|when)\b");
     let verdict = verdict
@@ -352,7 +355,11 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
                 .is_match(folded);
             let counted = counted.filter(|_| !of_all && !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());
-            let statements = verdict.into_iter().chain(words::stated(folded)).map(Node::Words);
+            let statement = match behind.filter(|_| verdict.is_some()) {
+                Some(behind) => words::stated(behind).or_else(|| words::normalise(behind)),
+                None => words::stated(folded),
+            };
+            let statements = verdict.into_iter().chain(statement).map(Node::Words);
             value.or(counted).into_iter().chain(statements).collect()
         }
         // "one hundred and five"

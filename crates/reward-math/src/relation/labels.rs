@@ -147,6 +147,8 @@ pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
         return false;
     }
     let usual = |name: &str, symbol: &str| {
+        let adjective = phrases("of a solution").iter().find_map(|first| name.strip_prefix(first));
+        let name = adjective.unwrap_or(name);
         phrases("symbol of a quantity").chunks_exact(2).any(|pair| *pair == [name, symbol])
     };
     usual(&name, &other) || usual(&other, &name) || words::same(&name, &other)
