@@ -2,6 +2,7 @@
 
 mod assertion;
 mod clause;
+mod closed;
 mod constants;
 mod derivation;
 mod environment;
@@ -25,7 +26,7 @@ use regex::Captures;
 
 use crate::fold::{fold, undecorated};
 use crate::relation;
-use crate::table::{lists, pattern, unwrapped, without};
+use crate::table::{lists, pattern, unwrapped};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
@@ -341,15 +342,8 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 
 /// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
 fn with_formulas(text: &str) -> Cow<'_, str> {
-    // `$9.8 \times 10^4$ Pa`
-    let measured = pattern!(
-        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()·⋅\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
-    );
-    if let Some(parts) = measured.captures(text) {
-        let unit = without(&parts[2].replace("\\cdot", "*").replace(['·', '⋅'], "*"), &["{", "}"]);
-        if words::is_measure(&unit) {
-            return Cow::Owned(format!("{}\\text{{ {unit}}}", &parts[1]));
-        }
+    if let Some(text) = closed::with_words(text) {
+        return Cow::Owned(text);
     }
     let plain = pattern!(r"^[A-Z][a-z]* [^\\{}$]*\$(?:[^$]*\$[^\\{}$]*\$)*[^$]*\$[^\\{}$]*$");
     // "$f(x)$ is odd": the words are the answer.

@@ -308,16 +308,9 @@ pub(crate) fn is_label(label: &Node) -> bool {
             }
             // `V_o(s)/V_i(s)`
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
-            // `D_{\mathbf u} f(3, 4)`
-            Expression::Product(parts)
-                if matches!(parts.as_slice(), [Expression::Symbol(name), function]
-                    if name.starts_with("D_") && (is_value_of(function) || is_variable(function))) =>
-            {
-                true
-            }
             // `p(x) + q(x)`
             Expression::Sum(parts) | Expression::Product(parts)
-                if parts.iter().all(is_value_of) =>
+                if parts.iter().all(is_value_of) || labels::is_derivative(parts) =>
             {
                 true
             }

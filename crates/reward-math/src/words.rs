@@ -122,7 +122,7 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
         !without_commands(&named[1]).1 && pattern!(r"\p{Alphabetic}{2}").is_match(&named[1])
     };
     // "inconsistent (no solution)"
-    let twice = pattern!(r"^(?:\\text\{)?([a-zA-Z ]+)\(([a-zA-Z ]+)\)\}?$").captures(folded);
+    let twice = pattern!(r"^(?:\\text\{)?([a-zA-Z ]+)[(,] ?([a-zA-Z ]+)\)?\}?$").captures(folded);
     if let Some(twice) = twice
         && let Some(words) = normalise(&twice[1])
         && normalise(&twice[2]).as_ref() == Some(&words)

@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::readings::read;
-use crate::table::{paired, pattern, without};
+use crate::table::{paired, pattern, phrases, without};
 use crate::words;
 
 /// Longest text that is split, in bytes.
@@ -51,9 +51,8 @@ fn plain(folded: &str) -> String {
         .replace_all(folded, " $1 ");
     let text = pattern!(r"\\(?:left|right)\b|\\[,;:!\x20]|\\q?quad\b").replace_all(&text, " ");
     let money = text.replace("\\$", "¤").replace('$', " ").replace('¤', "\\$");
-    let place = pattern!(
-        r"(?i)([0-9)}\]])[\s,]+(?:(?:which )?(?:is )?(?:attained|achieved|reached|occurs|occurring|located) )?(at|with) "
-    );
+    let place =
+        pattern!(r"(?i)([0-9)}\]])[\s,]+(?:(?:which )?(?:is )?(?:‹reaches a place›) )?(at|with) ");
     let text = place.replace_all(&money, "$1, $2 ");
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -119,23 +118,7 @@ fn label(words: &str, before: Option<&Fact>) -> Option<String> {
         Some(named) if named.is_empty() || named.ends_with(' ') => (named, true),
         _ => (lower.as_str(), false),
     };
-    let filler = |word: &&str| {
-        !matches!(
-            *word,
-            "is" | "are"
-                | "equals"
-                | "of"
-                | "value"
-                | "values"
-                | "with"
-                | "its"
-                | "occurs"
-                | "attained"
-                | "a"
-                | "an"
-                | "the"
-        )
-    };
+    let filler = |word: &&str| !phrases("filler of a label").contains(word);
     let named = named.split_whitespace().filter(filler);
     let named: Vec<&str> = named.map(|word| paired("short for", word).unwrap_or(word)).collect();
     let named = named.join(" ");

@@ -139,11 +139,11 @@ fn named(folded: &str) -> Option<Vec<Node>> {
 fn others(folded: &str, first: &Node) -> Vec<Node> {
     // `44.8 L`: a product, or a measure.
     let measure = pattern!(
-        r"^((?:[^=]{1,48}?\s*(?:=|\\approx|\\simeq)\s*){0,3}-?(?:[0-9.]*\\sqrt\s*\{?[0-9]+\}?|[0-9][0-9.,]*)(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?(?:[eE][-+]?[0-9]+)?)(?: ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]+\}?){1,24})|(m\^\{?[23]\}?))$"
+        r"^((?:[^=]{1,48}?\s*(?:=|\\approx|\\simeq)\s*){0,3}-?(?:[0-9.]*\\sqrt\s*\{?[0-9]+\}?|[0-9][0-9.,]*)(?:\s*(?:\\times|\\cdot|\*|x)\s*10\^\{?-?[0-9]+\}?)?(?:[eE][-+]?[0-9]+)?)(?: ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]+\}?){1,24})|(m\^\{?[23]\}?))$"
     );
     let measured = measure.captures(folded).and_then(|parts| {
         let unit = parts.get(2).or(parts.get(3))?.as_str().replace("\\cdot", " ").replace('*', " ");
-        let text = || format!("{}\\text{{ {unit}}}", &parts[1]);
+        let text = || format!("{}\\text{{ {unit}}}", parts[1].replace(" x ", "\\times "));
         words::is_measure(&unit).then(|| read(&text(), true).ok())?
     });
     let again = restated(folded);

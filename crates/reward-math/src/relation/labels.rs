@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::{is_constant_value, is_name, labelled, symbol};
+use super::{is_constant_value, is_name, is_value_of, is_variable, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::table::{pattern, phrases};
@@ -152,4 +152,10 @@ pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
         phrases("symbol of a quantity").chunks_exact(2).any(|pair| *pair == [name, symbol])
     };
     usual(&name, &other) || usual(&other, &name) || words::same(&name, &other)
+}
+
+/// Returns true for the factors of `D_{\mathbf u} f(3, 4)`, which name a derivative in a direction.
+pub(super) fn is_derivative(factors: &[Expression]) -> bool {
+    matches!(factors, [Expression::Symbol(name), function]
+        if name.starts_with("D_") && (is_value_of(function) || is_variable(function)))
 }
