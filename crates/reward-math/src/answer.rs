@@ -2,11 +2,13 @@
 
 mod assertion;
 mod clause;
+mod closed;
 mod constants;
 mod declaration;
 mod derivation;
 mod environment;
 mod expansion;
+mod facts;
 mod item;
 pub(crate) mod logic;
 mod matrix;
@@ -63,6 +65,8 @@ pub(crate) struct Answer {
     pub(crate) derivation: Option<Box<Derivation>>,
     /// The last statement of a text that is not read as a whole, or that calculates with the others.
     pub(crate) tail: Option<Box<Answer>>,
+    /// Values with their names, if it lists several.
+    pub(crate) facts: Option<Node>,
     /// Name of the number that numbers a family of answers, and the letter of its set: `Z`, `R` or `C`.
     pub(crate) parameter: Option<(String, String)>,
     /// Constants that the answer declares together: `a, b \in \mathbb{R}`.
@@ -217,6 +221,7 @@ impl Answer {
             let items = all[0].items();
             items.len() > 1 && items.iter().any(|item| matches!(item, Node::Words(_)))
         };
+        let facts = stepwise.then(|| facts::facts(folded)).flatten();
         let choices = words::choices(folded);
         let is_sentence = choices.is_empty()
             && folded.contains("\\text")
@@ -241,6 +246,7 @@ impl Answer {
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
             derivation,
+            facts,
             parameter,
             constants,
             declares,
@@ -305,6 +311,7 @@ impl Answer {
             content: None,
             derivation: None,
             tail: None,
+            facts: None,
             parameter: None,
             constants: None,
             declares: false,
@@ -351,6 +358,9 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 
 /// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
 fn with_formulas(text: &str) -> Cow<'_, str> {
+    if let Some(text) = closed::with_words(text) {
+        return Cow::Owned(text);
+    }
     let plain = pattern!(r"^[A-Z][a-z]* [^\\{}$]*\$(?:[^$]*\$[^\\{}$]*\$)*[^$]*\$[^\\{}$]*$");
     // "$f(x)$ is odd": the words are the answer.
     let predicate = pattern!(r"\b(?:is|are) [^$]*$").is_match(text)

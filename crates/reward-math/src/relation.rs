@@ -327,7 +327,7 @@ pub(crate) fn is_label(label: &Node) -> bool {
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
             // `p(x) + q(x)`
             Expression::Sum(parts) | Expression::Product(parts)
-                if parts.iter().all(is_value_of) =>
+                if parts.iter().all(is_value_of) || labels::is_derivative(parts) =>
             {
                 true
             }
@@ -449,6 +449,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
         || both(extreme)
         || both(segment)
         || !opposite && both(base)
+        || labels::one_quantity(left, right)
     {
         return true;
     }

@@ -97,16 +97,28 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
         parts.sort_unstable();
         parts
     };
-    // "tetrahedral geometry" and "tetrahedral"
-    let named = |long: &str, short: &str| {
-        let noun = long.strip_prefix(short).map_or("", str::trim_start);
-        phrases("noun behind a property").contains(&noun)
-    };
     left == right
-        || named(left, right)
-        || named(right, left)
         || parts(left) == parts(right)
         || without_and(left) == without_and(right)
+        || adds_category(left, right)
+        || adds_category(right, left)
+}
+
+/// Returns true if the first text only adds the noun for what the second describes, or the function: "removable singularity",
+/// "saddle point of f".
+fn adds_category(long: &str, short: &str) -> bool {
+    let noun = long.strip_prefix(short).and_then(|noun| noun.strip_prefix(' '));
+    let plain = || short.len() > 2 && !takes_back(short) && number(short).is_none();
+    noun.is_some_and(|noun| {
+        phrases("noun of a category").contains(&noun)
+            || pattern!(r"^of (?:[fgh](?: x| x,? y)?|function|graph|curve|surface)$").is_match(noun)
+    }) && plain()
+}
+
+/// Returns true if the first property is the stricter one: "strictly increasing" for "increasing".
+pub(crate) fn implies(strict: &str, property: &str) -> bool {
+    strict.strip_prefix("strictly ") == Some(property)
+        && lists("increasing decreasing monotonic monotone convex concave", property)
 }
 
 /// Returns the property or winner that a sentence states: "f is an even function", "Bob has a winning strategy".
@@ -117,6 +129,14 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     let plain = |named: &Captures<'_>| {
         !without_commands(&named[1]).1 && pattern!(r"\p{Alphabetic}{2}").is_match(&named[1])
     };
+    // "inconsistent (no solution)"
+    let twice = pattern!(r"^(?:\\text\{)?([a-zA-Z ]+)[(,] ?([a-zA-Z ]+)\)?\}?$").captures(folded);
+    if let Some(twice) = twice
+        && let Some(words) = normalise(&twice[1])
+        && normalise(&twice[2]).as_ref() == Some(&words)
+    {
+        return Some(words);
+    }
     if let Some(named) = named.filter(|_| !takes_back(&folded.to_lowercase())).filter(plain) {
         let named = named[1].trim_end();
         return stated(named).or_else(|| normalise(named));

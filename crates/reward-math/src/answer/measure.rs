@@ -8,7 +8,7 @@ use dashu::base::Inverse;
 use super::Node;
 use crate::expression::Expression;
 use crate::parser::{Parser, Result, function_name, is_greek};
-use crate::table::{Table, lists, paired, phrases};
+use crate::table::{Table, lists, paired, pattern, phrases};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
@@ -170,8 +170,15 @@ impl Parser {
             self.advance();
         }
         // 29是素数: a sentence.
-        if words::qualifies(&unit) || unit.replace("不同", "").contains(['是', '不']) {
+        // "mL (0.050 L)"
+        let another = pattern!(r"\(\s*[-=≈~]?\s*[0-9]").is_match(&unit);
+        if another || words::qualifies(&unit) || unit.replace("不同", "").contains(['是', '不'])
+        {
             return Err(self.unexpected("a unit"));
+        }
+        // `\frac18 \text{ of the original sample}`
+        if pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(&unit) {
+            return Ok(None);
         }
         Ok(words::unit(&unit))
     }

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use dashu::Rational;
 use regex::Captures;
 
 use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
@@ -28,6 +29,9 @@ pub(super) fn readings(
 ) -> std::result::Result<Vec<Node>, ParseError> {
     if let Some(all) = notations(folded) {
         return Ok(vec![all]);
+    }
+    if let Some(measures) = restated_measure(folded) {
+        return measures;
     }
     // "x = 3, i.e. 5"
     if let Some([Some(first), Some(second)]) = restated(folded)
@@ -160,11 +164,11 @@ fn named(folded: &str) -> Option<Vec<Node>> {
 fn others(folded: &str, first: &Node) -> Vec<Node> {
     // `44.8 L`: a product, or a measure.
     let measure = pattern!(
-        r"^((?:[^=]{1,48}?\s*(?:=|\\approx|\\simeq)\s*){0,3}-?(?:[0-9.]*\\sqrt\s*\{?[0-9]+\}?|[0-9][0-9.,]*)(?:\s*(?:\\times|\\cdot|\*)\s*10\^\{?-?[0-9]+\}?)?(?:[eE][-+]?[0-9]+)?)(?: ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]+\}?){1,24})|(m\^\{?[23]\}?))$"
+        r"^((?:[^=]{1,48}?\s*(?:=|\\approx|\\simeq)\s*){0,3}-?(?:[0-9.]*\\sqrt\s*\{?[0-9]+\}?|[0-9][0-9.,]*)(?:\s*(?:\\times|\\cdot|\*|x)\s*10\^\{?-?[0-9]+\}?)?(?:[eE][-+]?[0-9]+)?)(?: ([mghsNJWVKLA]|[A-Za-zμΩ](?:[A-Za-zμΩ*/() ]|\\cdot |\^\{?-?[0-9]+\}?){1,24})|(m\^\{?[23]\}?))$"
     );
     let measured = measure.captures(folded).and_then(|parts| {
         let unit = parts.get(2).or(parts.get(3))?.as_str().replace("\\cdot", " ").replace('*', " ");
-        let text = || format!("{}\\text{{ {unit}}}", &parts[1]);
+        let text = || format!("{}\\text{{ {unit}}}", parts[1].replace(" x ", "\\times "));
         words::is_measure(&unit).then(|| read(&text(), true).ok())?
     });
     let again = restated(folded);
@@ -191,6 +195,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let once = [
         natural,
         diverges,
+        estimated(folded),
         measured,
         fraction,
         permutation,
@@ -200,6 +205,18 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         in_rows(folded),
     ];
     once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
+}
+
+/// Returns the value of `y` for `\hat y = 2x + 3`, of `P` for `P^* = 20`.
+fn estimated(folded: &str) -> Option<Node> {
+    let name = pattern!(
+        r"^(?:\\(?:wide)?hat\s*\{?\s*(\\?[a-zA-Z]+)\s*\}?|([a-zA-Z])\s*\^\s*\{?\s*(?:\*|\\ast|\\star)\s*\}?)\s*=([^=]+)$"
+    );
+    let parts = name.captures(folded)?;
+    let name = parts.get(1).or(parts.get(2))?.as_str();
+    let value = read(&parts[3], true).ok()?;
+    let label = Expression::symbol(name);
+    (!value.names().contains(name)).then(|| Node::equation(label.into(), value))
 }
 
 /// Returns `2, 2, 5` for `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
@@ -257,6 +274,45 @@ fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
     }
 }
 
+/// Returns the readings of `50 \text{ mL (0.050 L)}`: both measures if they are equal, the first if the second is rounded;
+/// an error if they differ.
+fn restated_measure(folded: &str) -> Option<std::result::Result<Vec<Node>, ParseError>> {
+    let pattern = pattern!(
+        r"^(.*[0-9}]\s*(?:\\[,;\x20]\s*)*\\(?:text|mathrm)\s*\{[^{}()]*?)\s*(\}?)\s*(?:\\[,;\x20]\s*)*\((?:\s|=|≈|~|\\approx|about|approximately|roughly|or)*([0-9][^()]*)\)\s*(\}?)$"
+    );
+    let parts = folded.ends_with([')', '}']).then(|| pattern.captures(folded))??;
+    let second = pattern!(
+        r"^([-0-9.,eE]+(?:\s*(?:\\times|\\cdot)\s*10\^\{?-?[0-9]+\}?)?)\s*((?:\\|[A-Za-zμ]).*)$"
+    );
+    let second = second.captures(&parts[3])?;
+    let measure = match &second[2] {
+        formula if formula.starts_with('\\') => parts[3].to_owned(),
+        unit => format!("{}\\text{{ {unit}}}", &second[1]),
+    };
+    let (first, second) =
+        (read(&format!("{}}}", &parts[1]), true).ok()?, read(&measure, true).ok()?);
+    let value = relation::asserted(&first).map_or(&first, |assertion| assertion.value);
+    let (
+        Node::Value { expression, unit: Some(from) },
+        Node::Value { expression: other, unit: Some(to) },
+    ) = (value, &second)
+    else {
+        return None;
+    };
+    let factor = words::conversion(from, to)?;
+    let converted = expression.clone() * Expression::Number(factor);
+    let mut fuel = COMPARISON_FUEL;
+    let percent = Rational::from_parts(2.into(), 100_u8.into());
+    let near = |fuel| {
+        numeric::is_within(&(converted.clone() / other.clone()), &Rational::ONE, &percent, fuel)
+    };
+    Some(match numeric::order(&converted, other, &mut fuel) {
+        Some(Ordering::Equal) => Ok(vec![first, second]),
+        _ if near(&mut fuel) => Ok(vec![first]),
+        _ => Err(ParseError::Undecided),
+    })
+}
+
 /// Returns true for values of which each is another number.
 fn differ(first: &Node, second: &Node) -> bool {
     let parts = |node| relation::asserted(node).map_or((None, node), |a| (a.label, a.value));
@@ -303,6 +359,9 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
     let verdict = pattern!(r"^(?:\\text\{)?(\p{Alphabetic}{2,8})[,.;:](?: |\\})");
     let verdict = verdict.captures(folded).and_then(|verdict| words::normalise(&verdict[1]));
     let verdict = verdict.filter(|verdict| lists("yes no true false", verdict));
+    // "Yes, the series converges": the statement behind it.
+    let behind = verdict.as_ref().and_then(|_| folded.split_once([',', '.', ';', ':']));
+    let behind = behind.map(|(_, rest)| rest.trim_start_matches('}'));
     let doubts =
         pattern!(r"(?i), (?:but|except|unless|но|aber|pero|mais|mas) |\bonly (?:if|for|when)\b");
     let verdict = verdict
@@ -321,8 +380,12 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
                 .is_match(folded);
             let counted = counted.filter(|_| !of_all && !words::takes_back(&folded.to_lowercase()));
             let counted = counted.map(|number| Expression::Number(number).into());
-            let statement = verdict.or_else(|| words::stated(folded)).map(Node::Words);
-            value.or(counted).into_iter().chain(statement).collect()
+            let statement = match behind.filter(|_| verdict.is_some()) {
+                Some(behind) => words::stated(behind).or_else(|| words::normalise(behind)),
+                None => words::stated(folded),
+            };
+            let statements = verdict.into_iter().chain(statement).map(Node::Words);
+            value.or(counted).into_iter().chain(statements).collect()
         }
         // "one hundred and five"
         [Node::List { open: ' ', items, .. }]

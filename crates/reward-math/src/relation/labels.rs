@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::{is_constant_value, is_name, labelled, symbol};
+use super::{is_constant_value, is_name, is_value_of, is_variable, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::table::{pattern, phrases};
+use crate::words;
 
 /// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
 fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
@@ -137,15 +138,8 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     (distinct.len() == named.len()).then(|| named.into_iter().map(|(_, value)| value).collect())
 }
 
-/// Returns true for `\limsup` and `\limsup a_n`, where one label leaves out the argument, and for "quotient" and `q`.
+/// Returns true for `\limsup` and `\limsup a_n`: one label leaves out the argument.
 pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
-    let symbol_of = |label: &Node, other: &Node| match (label, other.symbol()) {
-        (Node::Words(words), Some(name)) => {
-            let mut pairs = phrases("symbol of a quantity").chunks_exact(2);
-            words == name || pairs.any(|pair| pair == [words, name])
-        }
-        _ => false,
-    };
     let operator = |label: &Node| match label {
         Node::Words(words) => {
             let name =
@@ -160,9 +154,36 @@ pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
         _ => None,
     };
     let one_operator = operator(left).zip(operator(right));
-    symbol_of(left, right)
-        || symbol_of(right, left)
-        || one_operator.is_some_and(|((name, bare), (other, other_bare))| {
-            name == other && (bare || other_bare)
-        })
+    one_operator.is_some_and(|((name, bare), (other, other_bare))| {
+        name == other && (bare || other_bare)
+    })
+}
+
+/// Returns true if two labels, one of them in words, name one quantity: "variance" and `\sigma^2`, "rank" and "rank(A)", "vertical
+/// asymptote" and "vertical".
+pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
+    let worded = matches!((left, right), (Node::Words(_), Node::Words(_)));
+    let name = |label: &Node| match label {
+        Node::Words(words) => Some(words.clone()),
+        label => label.symbol().map(str::to_owned),
+    };
+    let (Some(left), Some(right)) = (name(left), name(right)) else { return false };
+    let argument = pattern!(r"[(\[][A-Za-z](?:,[A-Za-z])*[)\]]$");
+    let (name, other) = (argument.replace(&left, ""), argument.replace(&right, ""));
+    // `f(x) = 1` says nothing of `f(y)`.
+    if name.len() < left.len() && other.len() < right.len() {
+        return false;
+    }
+    let usual = |name: &str, symbol: &str| {
+        let adjective = phrases("of a solution").iter().find_map(|first| name.strip_prefix(first));
+        let name = adjective.unwrap_or(name);
+        phrases("symbol of a quantity").chunks_exact(2).any(|pair| *pair == [name, symbol])
+    };
+    usual(&name, &other) || usual(&other, &name) || worded && words::same(&name, &other)
+}
+
+/// Returns true for the factors of `D_{\mathbf u} f(3, 4)`, which name a derivative in a direction.
+pub(super) fn is_derivative(factors: &[Expression]) -> bool {
+    matches!(factors, [Expression::Symbol(name), function]
+        if name.starts_with("D_") && (is_value_of(function) || is_variable(function)))
 }

@@ -1,9 +1,11 @@
 //! Units of measurement: one canonical name for each, and words after a number that are no units.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use dashu::Rational;
+use regex::Captures;
 
 use crate::table::{paired, pattern, phrases};
 
@@ -68,8 +70,8 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     }
     // MW and mW
     let mega = pattern!(r"\bM(W|V|J|N|Pa|Hz|Ω|A)\b").replace_all(phrase.trim(), "mega$1");
-    let tesla = pattern!(r"\b([mμµn]?)T\b").replace_all(&mega, "${1}tesla");
-    let lower = tesla.to_lowercase();
+    let capital = with_capitals(&mega);
+    let lower = capital.to_lowercase();
     let mut factors: Vec<(&str, i32)> = Vec::new();
     let mut words: Vec<String> = Vec::new();
     let (mut power, mut inverse, mut known) = (1, false, true);
@@ -161,13 +163,20 @@ pub(crate) fn qualifies(phrase: &str) -> bool {
 
 /// Returns true if the phrase holds only names of measures and their connecting words.
 pub(crate) fn is_measure(phrase: &str) -> bool {
-    let lower = phrase.to_lowercase();
+    let lower = with_capitals(phrase).to_lowercase();
     let pieces = pieces(&lower);
     pieces.iter().any(|piece| piece.starts_with(char::is_alphabetic))
         && pieces.iter().filter(|piece| piece.starts_with(char::is_alphabetic)).all(|piece| {
             matches!(*piece, "per" | "square" | "cubic" | "sq" | "cu")
                 || name(singular(piece)).is_some()
         })
+}
+
+/// Spells out the units of `5 mT` and `0.1 M`: a small letter is none, or metres.
+fn with_capitals(phrase: &str) -> Cow<'_, str> {
+    pattern!(r"\b([mμµn]?)([TM])\b").replace_all(phrase, |parts: &Captures<'_>| {
+        format!("{}{}", &parts[1], if &parts[2] == "T" { "tesla" } else { "molar" })
+    })
 }
 
 /// Splits a phrase into words, signs and powers.

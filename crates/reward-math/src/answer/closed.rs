@@ -1,0 +1,32 @@
+//! Units and other words behind a closed formula, `$5$ m`, "$45^\\circ$ north of east": as words beside it.
+
+use crate::fold::fold;
+use crate::table::{pattern, without};
+use crate::words;
+
+/// Returns `5\text{ m}` for `$5$ m`, and `20\text{ N upward}` for "20 N upward"; `None` for other texts.
+pub(super) fn with_words(text: &str) -> Option<String> {
+    // `$9.8 \times 10^4$ Pa`
+    let measured = pattern!(
+        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()·⋅²³⁻¹⁴\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
+    );
+    if let Some(parts) = measured.captures(text) {
+        let unit = without(&fold(&parts[2]).replace("\\cdot", "*"), &["{", "}"]);
+        if words::is_measure(&unit) {
+            return Some(format!("{}\\text{{ {unit}}}", &parts[1]));
+        }
+    }
+    // "20 N, to the left", "$20$ N upward"
+    let directed = pattern!(
+        r"^\$?(-?[0-9][0-9.,]*(?:\s*(?:\\times|×|\\cdot)\s*10\^\{?-?[0-9]+\}?)?)\$?\s([A-Za-z/^0-9²]+),?\s((?:(?:‹before a direction›) )*(?:‹direction of motion›)(?:wards?)?(?: direction)?)\.?$"
+    );
+    if let Some(parts) = directed.captures(text).filter(|parts| words::is_measure(&parts[2])) {
+        return Some(format!("{}\\text{{ {} {}}}", &parts[1], &parts[2], &parts[3]));
+    }
+    // `$45^\circ$ north of east`
+    let behind = pattern!(r"^\$([^$]+)\$([,;]? [A-Za-z]{2}[A-Za-z ,'-]*)\.?$");
+    if let Some(parts) = behind.captures(text) {
+        return Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]));
+    }
+    None
+}

@@ -1,0 +1,132 @@
+//! Several values with their names: `\text{Center: } (2, -3), \text{ Radius: } 5`, "maximum $25$ at $(5, 5)$".
+
+use super::Node;
+use super::readings::read;
+use crate::table::{paired, pattern, phrases, without};
+use crate::words;
+
+/// Longest text that is split, in bytes.
+const LONGEST: usize = 512;
+
+/// A value and what it is a value of: words, or a symbol.
+struct Fact {
+    label: String,
+    value: String,
+}
+
+/// Returns an equation of words for each fact of the text; `None` if a part of it is none, or if two have one name.
+pub(super) fn facts(folded: &str) -> Option<Node> {
+    let signs = pattern!(r"[<>!?|]|\\(?:begin|[lgn]eq?|in|to|cup|or|lor)\b|\bor\b");
+    if folded.len() > LONGEST || !folded.contains([',', ';', 'a']) || signs.is_match(folded) {
+        return None;
+    }
+    let plain = plain(folded);
+    let mut facts: Vec<Fact> = Vec::new();
+    for part in parts(&plain) {
+        let fact = fact(part, facts.last())?;
+        match facts.last_mut() {
+            // `x = 3` and `x = -3`, both of the vertical asymptotes
+            Some(last) if fact.label.is_empty() => {
+                last.value = format!("{}, {}", last.value, fact.value);
+            }
+            _ => facts.push(fact),
+        }
+    }
+    let distinct = |(place, fact): (usize, &Fact)| {
+        !fact.label.is_empty() && facts[..place].iter().all(|other| other.label != fact.label)
+    };
+    if facts.len() < 2 || !facts.iter().enumerate().all(distinct) {
+        return None;
+    }
+    let equation = |fact: Fact| {
+        let value = read(&fact.value, true).ok()?;
+        Some(Node::equation(Node::Words(fact.label), value))
+    };
+    facts.into_iter().map(equation).collect::<Option<_>>().map(Node::bare)
+}
+
+/// Returns the text without commands of layout, with a comma before the place of a value: "25 at (5, 5)" has two facts.
+fn plain(folded: &str) -> String {
+    let text = pattern!(r"\\(?:text|mathrm|textbf|operatorname|mathbf)\s*\{([^{}]*)\}")
+        .replace_all(folded, " $1 ");
+    let text = pattern!(r"\\(?:left|right)\b|\\[,;:!\x20]|\\q?quad\b").replace_all(&text, " ");
+    let money = text.replace("\\$", "¤").replace('$', " ").replace('¤', "\\$");
+    let place =
+        pattern!(r"(?i)([0-9)}\]])[\s,]+(?:(?:which )?(?:is )?(?:‹reaches a place›) )?(at|with) ");
+    let text = place.replace_all(&money, "$1, $2 ");
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Splits at commas, semicolons and "and" outside of brackets.
+fn parts(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_i32;
+    let mut starts = vec![(0, 0)];
+    for sign in pattern!(r"[()\[\]{},;]|\band\b").find_iter(text) {
+        match sign.as_str() {
+            "(" | "[" | "{" => depth += 1,
+            ")" | "]" | "}" => depth -= 1,
+            _ if depth == 0 => starts.push((sign.start(), sign.end())),
+            _ => {}
+        }
+    }
+    let ends: Vec<usize> = starts.iter().skip(1).map(|(end, _)| *end).chain([text.len()]).collect();
+    let part = move |((_, start), end): ((usize, usize), usize)| text[start..end].trim();
+    starts.into_iter().zip(ends).map(part).filter(|part| !part.is_empty())
+}
+
+/// Reads one part; without a label if it goes on with the values of the fact before.
+fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
+    let part = part.trim_end_matches('.');
+    let named = pattern!(
+        r"^((?:(?:[a-z] ?-)?[A-Za-z]{2,}[ -])*(?:an? )?(?:[a-z] ?-)?[A-Za-z]{2,}\b)(?:'s)?\s*(?:(\([A-Za-z](?:, ?[A-Za-z])*\)\s*=|\[[A-Z]\]\s*=|[:=])\s*(\S.*)|([^A-Za-z:=\s].*|[A-Za-z](?:[^A-Za-z].*)?))$"
+    );
+    let behind = pattern!(r"^(.*\S) \(([a-z][a-z -]+)\)$");
+    let symbol = pattern!(r"^([^=]{1,40}?)\s*=\s*([^=]+)$");
+    if let Some(parts) = named.captures(part) {
+        let argument = parts.get(2).map_or("", |argument| argument.as_str());
+        let value = parts.get(3).or(parts.get(4))?.as_str().to_owned();
+        let label = label(&parts[1], before)? + &without(argument, &[" ", "=", ":"]);
+        return Some(Fact { label, value });
+    }
+    // "no vertical asymptote"
+    if let Some(named) = part.strip_prefix("no ").or_else(|| part.strip_prefix("No ")) {
+        let label = label(named, before)?;
+        return Some(Fact { label, value: "\\text{none}".to_owned() });
+    }
+    if let Some(parts) = behind.captures(part) {
+        return Some(Fact { label: label(&parts[2], before)?, value: parts[1].to_owned() });
+    }
+    if let Some(parts) = symbol.captures(part) {
+        let start = format!("{}=", without(&parts[1], &[" "]));
+        let goes_on = before.is_some_and(|fact| without(&fact.value, &[" "]).starts_with(&start));
+        let value = if goes_on { part } else { &parts[2] };
+        // `P^*` and `\hat p` are values of `P` and `p`.
+        let mark = pattern!(
+            r"\^\s*\{?\s*(?:\*|\\ast|\\star)\s*\}?|\\(?:wide)?hat\b|\\(?P<extreme>max|min)\b"
+        );
+        let name = mark.replace_all(&parts[1], "$extreme");
+        let label = if goes_on { String::new() } else { without(&name, &[" ", "{", "}"]) };
+        return Some(Fact { label, value: value.to_owned() });
+    }
+    before.map(|_| Fact { label: String::new(), value: part.to_owned() })
+}
+
+/// Returns the words of a label without verbs: "place of maximum" for "The maximum occurs at"; `None` if they set a condition.
+fn label(words: &str, before: Option<&Fact>) -> Option<String> {
+    let lower = words.to_lowercase().replace('-', " ");
+    let (named, place) = match lower.strip_suffix("at") {
+        Some(named) if named.is_empty() || named.ends_with(' ') => (named, true),
+        _ => (lower.as_str(), false),
+    };
+    let filler = |word: &&str| !phrases("filler of a label").contains(word);
+    let named = named.split_whitespace().filter(filler);
+    let named: Vec<&str> = named.map(|word| paired("short for", word).unwrap_or(word)).collect();
+    let named = named.join(" ");
+    let named = match (named.as_str(), before) {
+        ("", Some(fact)) if place => fact.label.clone(),
+        ("", _) => return None,
+        (named, _) => words::normalise(named)?,
+    };
+    let label = if place { format!("place of {named}") } else { named };
+    (!words::sets_condition(&label)).then_some(label)
+}
