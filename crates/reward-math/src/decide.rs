@@ -486,7 +486,7 @@ fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
 
 /// Returns true if the words mean the empty set.
 fn is_nothing(words: &str) -> bool {
-    words == "empty set" || (words.starts_with("no ") && words.contains("solution"))
+    matches!(words, "empty set" | "none") || (words.starts_with("no ") && words.contains("solution"))
 }
 
 /// Returns true if an answer describes a part of the real line that can be spelled otherwise.

@@ -258,6 +258,8 @@ fn names(side: &Node, value: &Node) -> bool {
             (Node::Value { expression, .. }, Node::Value { expression: value, .. }) => {
                 !value.has_variable()
                     && (expression.variables().len() > 1
+                        // `6072 + f(0) = 6073`
+                        || matches!(expression, Expression::Sum(parts) if parts.iter().any(is_value_of))
                         || expression.has_variable()
                             && (is_of_values(expression)
                                 // `\pi r^2 = 9\pi`
@@ -313,13 +315,6 @@ pub(crate) fn is_label(label: &Node) -> bool {
             }
             Expression::Function(name, _)
                 if lists("int lim det", name) || name.starts_with("\\frac{d") =>
-            {
-                true
-            }
-            // `D_{\vec u}f(3, 4)`
-            Expression::Product(factors)
-                if matches!(factors.as_slice(), [Expression::Symbol(name), value]
-                    if name.starts_with("D_") && is_value_of(value)) =>
             {
                 true
             }
@@ -437,16 +432,17 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     // `n_{\min}` is a value of `n`.
     let base = |node: &Node| {
         let name = node.symbol()?;
-        // `\hat y` is an estimate of `y`.
-        let name = if name == "\\hat y" { "y" } else { name };
         let bare = pattern!(r"_\{?\\?(?:min|max)\}?$").replace(name, "");
         // `\hat y` is the value of `y` on a fitted line.
         Some(bare.strip_prefix("\\hat ").unwrap_or(&bare).to_owned())
     };
     let opposite = matches!((extreme(left), extreme(right)), (Some(a), Some(b)) if a != b);
+    // `\max A` and `\max B`
+    let of_others = matches!((left.plain(), right.plain()),
+        (Some(Expression::Function(_, a)), Some(Expression::Function(_, b))) if a != b);
     if left == right
         || labels::named_alike(left, right)
-        || both(extreme)
+        || !of_others && both(extreme)
         || both(segment)
         || !opposite && both(base)
         || labels::one_quantity(left, right)

@@ -143,7 +143,7 @@ pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
     let operator = |label: &Node| match label {
         Node::Words(words) => {
             let name =
-                pattern!(r"^\\(limsup|liminf|sup|inf)(?:$|[^a-z](.*))|^(rank|nullity)\b(.*)$");
+                pattern!(r"^\\(limsup|liminf|sup|inf)([^a-z].*)?$|^(rank|nullity)\b(.*)$");
             let parts = name.captures(words)?;
             let argument = parts.get(2).or(parts.get(4)).map_or("", |argument| argument.as_str());
             Some((parts.get(1).or(parts.get(3))?.as_str().to_owned(), argument.is_empty()))
@@ -179,11 +179,12 @@ pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
         let name = adjective.unwrap_or(name);
         phrases("symbol of a quantity").chunks_exact(2).any(|pair| *pair == [name, symbol])
     };
-    usual(&name, &other) || usual(&other, &name) || worded && words::same(&name, &other)
+    usual(&name, &other) || usual(&other, &name) || worded && !name.starts_with('\\') && words::same(&name, &other)
 }
 
-/// Returns true for the factors of `D_{\mathbf u} f(3, 4)`, which name a derivative in a direction.
+/// Returns true for the factors of `D_{\mathbf u} f(3, 4)`, a derivative in a direction, and of the change `\Delta S`.
 pub(super) fn is_derivative(factors: &[Expression]) -> bool {
     matches!(factors, [Expression::Symbol(name), function]
-        if name.starts_with("D_") && (is_value_of(function) || is_variable(function)))
+        if name.starts_with("D_") && (is_value_of(function) || is_variable(function))
+            || name == "\\Delta" && is_variable(function))
 }
