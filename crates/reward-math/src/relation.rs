@@ -478,6 +478,10 @@ pub(crate) fn extreme(label: &Node) -> Option<String> {
         Node::Value { expression: Expression::Function(name, _), .. } => name,
         other => other.symbol()?,
     };
+    // `\max A`, without the space
+    if pattern!(r"^(?:max|min)[A-Z]").is_match(name) {
+        return None;
+    }
     let name = name.to_lowercase();
     let named = |extreme: &&str| name.starts_with(extreme) || name.contains(&format!("_{extreme}"));
     ["max", "min"].into_iter().find(named).map(str::to_owned)
