@@ -28,7 +28,7 @@ pub(super) fn with_words(text: &str) -> Option<String> {
     }
     // `$45^\circ$ north of east`
     let behind = pattern!(r"^\$([^$]+)\$([,;]? [A-Za-z]{2}[A-Za-z ,'-]*)\.?$");
-    // `$3$ pi` and "$x$ and y" go on.
+    // `$3$ pi` and "$x$ and y" go on, "$f$ is even" is a sentence.
     let goes_on = |word: &str| {
         is_conjunction(word)
             || is_greek(word)
@@ -37,7 +37,9 @@ pub(super) fn with_words(text: &str) -> Option<String> {
             || lists("sqrt inf infinity times plus minus over mod divided", word)
     };
     let plain = |parts: &Captures<'_>| {
-        !parts[2].split([' ', ',', ';']).filter(|word| !word.is_empty()).any(goes_on)
+        let sentence = pattern!(r"^ (?:is|are) ").is_match(&parts[2])
+            && parts[1].contains(char::is_alphabetic);
+        !sentence && !parts[2].split([' ', ',', ';']).filter(|word| !word.is_empty()).any(goes_on)
     };
     if let Some(parts) = behind.captures(text).filter(plain) {
         return Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]));
