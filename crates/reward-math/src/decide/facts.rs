@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Comparison;
 use crate::answer::{Answer, Node};
 use crate::verdict::{ParseError, Side, Verdict};
+use crate::words;
 
 /// Returns the verdict on the facts of both answers, if it is another than that on their readings.
 pub(super) fn decided(
@@ -60,7 +61,13 @@ fn facts<'a>(response: &'a Answer, gold: &'a Answer) -> Option<(&'a Node, &'a No
     let bare = |answer: &'a Answer, facts: &Node| {
         let first = answer.readings.as_ref().ok()?.first()?;
         let Node::List { open: ' ' | '(', items, .. } = first else { return None };
-        let plain = items.iter().all(|item| !item.is_chain() && !matches!(item, Node::Words(_)));
+        // "5 girls and 3 boys" names its values itself.
+        let plain = |item: &Node| {
+            !item.is_chain()
+                && !matches!(item, Node::Words(_))
+                && item.unit().is_none_or(words::is_measure)
+        };
+        let plain = items.iter().all(plain);
         (plain && named_in_words(facts) && items.len() == facts.items().len()).then_some(first)
     };
     match (&response.facts, &gold.facts) {
