@@ -221,7 +221,6 @@ impl Answer {
             let items = all[0].items();
             items.len() > 1 && items.iter().any(|item| matches!(item, Node::Words(_)))
         };
-        let facts = stepwise.then(|| facts::facts(folded)).flatten();
         let choices = words::choices(folded);
         let is_sentence = choices.is_empty()
             && folded.contains("\\text")
@@ -246,7 +245,7 @@ impl Answer {
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
             derivation,
-            facts,
+            facts: if stepwise { facts::facts(folded) } else { None },
             parameter,
             constants,
             declares,

@@ -9,6 +9,7 @@ mod collections;
 mod constants;
 mod difference;
 mod evidence;
+mod facts;
 mod family;
 mod group;
 mod inequality;
@@ -74,14 +75,11 @@ pub(crate) fn decided(
     };
     let last = derivation.map(|derivation| &derivation.last);
     let ends = last.into_iter().chain(response.tail.as_deref());
-    let facts = facts(response, gold);
-    if let Some((facts, others)) = facts.as_ref().filter(|_| !verdict.is_right())
-        && let Ok((true, rung)) = Comparison::new(options.fuel).compare(facts, others)
-    {
-        return (Verdict::decided(true, rung), None);
+    if let Some(decided) = facts::decided(response, gold, verdict.is_right(), options.fuel) {
+        return (decided, None);
     }
     // The last of several facts does not stand for all.
-    let apart = facts.is_none_or(|(facts, others)| !in_words(facts) || !in_words(others));
+    let apart = !facts::in_words(response, gold);
     for end in ends.filter(|_| !verdict.is_right() && apart) {
         if let Some(verdict) = if_right(end, gold, options)
             && alike.iter().all(agrees)
@@ -96,33 +94,6 @@ pub(crate) fn decided(
         how.ground_truth = Some(in_normal_form(gold, gold_reading, options.fuel));
     }
     (verdict, witness)
-}
-
-/// Returns true if words alone name the values: `y = 4, x = 1` is not the point (4, 1).
-fn in_words(facts: &Node) -> bool {
-    let letter = |byte: u8| byte.is_ascii_lowercase() || byte == b' ';
-    facts.items().iter().all(|fact| match fact {
-        Node::Chain { sides, .. } => {
-            matches!(&sides[0], Node::Words(label) if label.len() > 2 && label.bytes().all(letter))
-        }
-        _ => false,
-    })
-}
-
-/// Returns the values with names of both answers; of one beside as many bare values of the other.
-fn facts<'a>(response: &'a Answer, gold: &'a Answer) -> Option<(&'a Node, &'a Node)> {
-    let bare = |answer: &'a Answer, facts: &Node| {
-        let first = answer.readings.as_ref().ok()?.first()?;
-        let Node::List { open: ' ' | '(', items, .. } = first else { return None };
-        let plain = items.iter().all(|item| !item.is_chain() && !matches!(item, Node::Words(_)));
-        (plain && in_words(facts) && items.len() == facts.items().len()).then_some(first)
-    };
-    match (&response.facts, &gold.facts) {
-        (Some(facts), Some(others)) => Some((facts, others)),
-        (Some(facts), None) => Some((facts, bare(gold, facts)?)),
-        (None, Some(facts)) => Some((bare(response, facts)?, facts)),
-        (None, None) => None,
-    }
 }
 
 /// Returns true for `(x - 2)(x + 2) = x^2 - 4`, which says nothing of x.

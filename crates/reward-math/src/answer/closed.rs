@@ -1,8 +1,11 @@
 //! Units and other words behind a closed formula, `$5$ m`, "$45^\\circ$ north of east": as words beside it.
 
+use regex::Captures;
+
 use crate::fold::fold;
-use crate::table::{pattern, without};
-use crate::words;
+use crate::parser::{function_name, is_greek};
+use crate::table::{lists, pattern, without};
+use crate::words::{self, is_conjunction};
 
 /// Returns `5\text{ m}` for `$5$ m`, and `20\text{ N upward}` for "20 N upward"; `None` for other texts.
 pub(super) fn with_words(text: &str) -> Option<String> {
@@ -25,7 +28,20 @@ pub(super) fn with_words(text: &str) -> Option<String> {
     }
     // `$45^\circ$ north of east`
     let behind = pattern!(r"^\$([^$]+)\$([,;]? [A-Za-z]{2}[A-Za-z ,'-]*)\.?$");
-    if let Some(parts) = behind.captures(text) {
+    // `$3$ pi` and "$x$ and y" go on, "$f$ is even" is a sentence.
+    let goes_on = |word: &str| {
+        is_conjunction(word)
+            || is_greek(word)
+            || function_name(word).is_some()
+            || word.len() == 1 && !lists("a I f g h", word)
+            || lists("sqrt inf infinity times plus minus over mod divided", word)
+    };
+    let plain = |parts: &Captures<'_>| {
+        let sentence = pattern!(r"^ (?:is|are) ").is_match(&parts[2])
+            && parts[1].contains(char::is_alphabetic);
+        !sentence && !parts[2].split([' ', ',', ';']).filter(|word| !word.is_empty()).any(goes_on)
+    };
+    if let Some(parts) = behind.captures(text).filter(plain) {
         return Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]));
     }
     None

@@ -17,7 +17,14 @@ struct Fact {
 /// Returns an equation of words for each fact of the text; `None` if a part of it is none, or if two have one name.
 pub(super) fn facts(folded: &str) -> Option<Node> {
     let signs = pattern!(r"[<>!?|]|\\(?:begin|[lgn]eq?|in|to|cup|or|lor)\b|\bor\b");
-    if folded.len() > LONGEST || !folded.contains([',', ';', 'a']) || signs.is_match(folded) {
+    // The conjugate of `z^* = 3 - 4i` is another number.
+    let conjugate = pattern!(r"\*|ast\b|star\b").is_match(folded)
+        && pattern!(r"(?:^|[^A-Za-z\\])i(?:[^A-Za-z]|$)").is_match(folded);
+    if conjugate
+        || folded.len() > LONGEST
+        || !folded.contains([',', ';', 'a'])
+        || signs.is_match(folded)
+    {
         return None;
     }
     let plain = plain(folded);
@@ -80,7 +87,7 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
     let named = pattern!(
         r"^((?:(?:[a-z] ?-)?[A-Za-z]{2,}[ -])*(?:an? )?(?:[a-z] ?-)?[A-Za-z]{2,}\b)(?:'s)?\s*(?:(\([A-Za-z](?:, ?[A-Za-z])*\)\s*=|\[[A-Z]\]\s*=|[:=])\s*(\S.*)|([^A-Za-z:=\s].*|[A-Za-z](?:[^A-Za-z].*)?))$"
     );
-    let behind = pattern!(r"^(.*\S) \(([a-z][a-z -]+)\)$");
+    let behind = pattern!(r"^(.*\S) (?:\(([a-z][a-z -]+)\)|(?:is|are) (?:an? )?([a-z][a-z -]+))$");
     let symbol = pattern!(r"^([^=]{1,40}?)\s*=\s*([^=]+)$");
     if let Some(parts) = named.captures(part) {
         let argument = parts.get(2).map_or("", |argument| argument.as_str());
@@ -94,7 +101,11 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
         return Some(Fact { label, value: "\\text{none}".to_owned() });
     }
     if let Some(parts) = behind.captures(part) {
-        return Some(Fact { label: label(&parts[2], before)?, value: parts[1].to_owned() });
+        let label = label(parts.get(2).or(parts.get(3))?.as_str(), before)?;
+        // "$x = 2$ (maximum)", "$(1, 1)$ is a local minimum"
+        let place = label.contains("maximum") || label.contains("minimum");
+        let label = if place { format!("place of {label}") } else { label };
+        return Some(Fact { label, value: parts[1].to_owned() });
     }
     if let Some(parts) = symbol.captures(part) {
         let start = format!("{}=", without(&parts[1], &[" "]));

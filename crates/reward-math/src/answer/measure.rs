@@ -170,17 +170,12 @@ impl Parser {
             self.advance();
         }
         // 29是素数: a sentence.
-        // "mL (0.050 L)"
-        let another = pattern!(r"\(\s*[-=≈~]?\s*[0-9]").is_match(&unit);
-        if another || words::qualifies(&unit) || unit.replace("不同", "").contains(['是', '不'])
-        {
+        if goes_on(&unit) {
             return Err(self.unexpected("a unit"));
         }
         // `\frac18 \text{ of the original sample}`
-        if pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(&unit) {
-            return Ok(None);
-        }
-        Ok(words::unit(&unit))
+        let share = pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(&unit);
+        Ok(if share { None } else { words::unit(&unit) })
     }
 
     /// Parses the power of a unit: `2`, `{2}` or `{-1}`.
@@ -243,6 +238,13 @@ impl Parser {
         }
         self.with_smaller_unit(expression * Expression::Number(factor) + count, smaller)
     }
+}
+
+/// Returns true if the words behind a value are no unit: "mL (0.050 L)", 29是素数.
+fn goes_on(unit: &str) -> bool {
+    pattern!(r"\(\s*[-=≈~]?\s*[0-9]").is_match(unit)
+        || words::qualifies(unit)
+        || unit.replace("不同", "").contains(['是', '不'])
 }
 
 /// Returns true for words of another clause, which name no unit: ", and the sum of these", "fails the check".

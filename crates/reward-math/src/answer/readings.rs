@@ -216,6 +216,11 @@ fn estimated(folded: &str) -> Option<Node> {
     let name = parts.get(1).or(parts.get(2))?.as_str();
     let value = read(&parts[3], true).ok()?;
     let label = Expression::symbol(name);
+    // `z^* = 3 - 4i` is a conjugate, `A^*` an adjoint matrix.
+    let real = value.expression().is_some_and(|value| !value.holds("i"));
+    if parts.get(2).is_some() && !real {
+        return None;
+    }
     (!value.names().contains(name)).then(|| Node::equation(label.into(), value))
 }
 

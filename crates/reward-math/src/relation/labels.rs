@@ -169,6 +169,13 @@ pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
     };
     let (Some(left), Some(right)) = (name(left), name(right)) else { return false };
     let argument = pattern!(r"[(\[][A-Za-z](?:,[A-Za-z])*[)\]]$");
+    // "saddle point at (0, 0)" is at the saddle, the maximum at 2 is no 2.
+    let thing = |label: &str| match label.strip_prefix("place of ") {
+        Some(thing) if thing.contains("maximum") || thing.contains("minimum") => label.to_owned(),
+        Some(thing) => thing.to_owned(),
+        None => label.to_owned(),
+    };
+    let (left, right) = (thing(&left), thing(&right));
     let (name, other) = (argument.replace(&left, ""), argument.replace(&right, ""));
     // `f(x) = 1` says nothing of `f(y)`.
     if name.len() < left.len() && other.len() < right.len() {
