@@ -13,6 +13,7 @@ mod measure;
 mod node;
 mod notation;
 mod piecewise;
+mod quantified;
 mod readings;
 mod sign;
 mod spelling;
@@ -172,6 +173,9 @@ impl Answer {
 
     /// Reads a text without decoration.
     fn read(whole: &str, stepwise: bool) -> Self {
+        if let Some(statement) = quantified::statement(whole) {
+            return Self::of(spelling(whole), Ok(vec![statement]));
+        }
         let mut folded = whole;
         let stepwise = stepwise && logic::statement(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
@@ -186,6 +190,7 @@ impl Answer {
         let folded = &spelling::without_quantifiers(folded);
         let (folded, condition, bounded) = split_condition(folded);
         parameter = parameter.or(bounded);
+        let condition = condition.or_else(|| spelling::criterion(folded));
         let folded = &spelling::without_reason(without_words_in_brackets(folded));
         let folded = spelling::without_domain(folded);
         if let Some(clock) = words::clock(folded) {

@@ -447,16 +447,9 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
-    // A potential: `\phi(x, y)` and `f(x, y)`.
-    if let (
-        Some(Expression::Function(a, arguments)),
-        Some(Expression::Function(b, other_arguments)),
-    ) = (left.plain(), right.plain())
-        && [a, b].iter().all(|name| lists("f F \\phi \\varphi \\Phi", name))
-    {
-        return arguments.len() > 1 && arguments == other_arguments;
-    }
-    (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
+    is_function(left) && is_name(right, left)
+        || is_name(left, right) && is_function(right)
+        || labels::are_potentials(left, right)
 }
 
 /// Returns true for `\limsup` and `\limsup a_n`: one operator, of which one label leaves out the argument.

@@ -163,3 +163,23 @@ pub(super) fn concentrations(folded: &str) -> Cow<'_, str> {
         }
     })
 }
+
+/// Returns values and vectors of `\lambda = 0: (-2, 1), \lambda = 5: (1, 2)` and `\lambda_1 = 5, v_1 = (1, 2)^T; \ldots`.
+pub(super) fn eigenpairs(folded: &str) -> Option<Vec<[&str; 2]>> {
+    let pair = pattern!(
+        r"(?xs)\\lambda(?:_\{?[0-9]\}?)?\s*=\s*([^,;:=$]+?) (?:[\s$,;:]|\\[,;\x20]|\\q?quad|\\text\s*\{[^{}]*\})*
+        (?:(?:\\(?:vec|mathbf|boldsymbol|bm)\s*\{?\s*)?[vuxe]\s*\}?(?:_\{?[0-9]\}?)?\s*=\s*)?
+        (\\begin\{[pb]matrix\}.*?\\end\{[pb]matrix\}|(?:\\left)?\([^()=]*,[^()=]*\)) (?:\^\{?(?:\\top|\\mathsf\s*\{?T\}?|T)\}?)?"
+    );
+    if !folded.contains("\\lambda") {
+        return None;
+    }
+    let rest = pair.replace_all(folded, "");
+    let separators =
+        pattern!(r"^(?:[\s$,;.]|\\[,;\x20]|\\q?quad|\\text\s*\{\s*,?\s*(?:and)?\s*\})*$");
+    let parts = |pair: Captures<'_>| [1, 2].map(|group| pair.get(group).map(|part| part.range()));
+    let ranges: Vec<_> = pair.captures_iter(folded).map(parts).collect();
+    let pairs = ranges.into_iter().map(|[value, vector]| Some([&folded[value?], &folded[vector?]]));
+    let pairs: Vec<[&str; 2]> = pairs.collect::<Option<_>>()?;
+    (pairs.len() > 1 && separators.is_match(&rest)).then_some(pairs)
+}

@@ -273,6 +273,13 @@ pub(super) fn declared_constants(folded: &str) -> Vec<String> {
     names.map_or(Vec::new(), |names| names[1].split(',').map(name).collect())
 }
 
+/// Returns the criterion of `\triangle ABC \cong \triangle DEF \text{ by SAS}`.
+pub(super) fn criterion(folded: &str) -> Option<String> {
+    let reason = pattern!(r"(?:\bby |\(|\{\s*)(AA|SAS|SSS|ASA|AAS|HL|RHS|LL)(?-u:\b)");
+    let reason = folded.contains("\\triangle").then(|| captured(reason, folded)).flatten();
+    reason.map(|reason| reason.as_str().to_owned())
+}
+
 /// Removes "for all x", which says nothing more of `x`.
 pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     let quantifier = pattern!(

@@ -9,7 +9,7 @@ const FONTS: [&str; 4] = ["\\mathrm", "\\text", "\\ce", " "];
 
 /// Returns one spelling for a nuclide, a substance or a reaction.
 pub(super) fn formula(spelled: &str) -> Option<String> {
-    if pattern!(r"rightarrow|\\to(?-u:\b)|->").is_match(spelled) {
+    if pattern!(r"rightarrow|\\to(?:[^A-Za-z]|$)|->").is_match(spelled) {
         return reaction(spelled);
     }
     nuclide(spelled).or_else(|| substance(spelled))
@@ -27,7 +27,8 @@ fn nuclide(spelled: &str) -> Option<String> {
 
 /// Returns `2H2+O2->2H2O` for `O_2 + 2H_2 \rightarrow 2H_2O`, and `^14|6|C->\bar\nue+^14|7|N+e^m` for a decay.
 fn reaction(spelled: &str) -> Option<String> {
-    let plain = pattern!(r"\\(?:long)?rightarrow|\\to(?-u:\b)").replace_all(spelled, "->");
+    let arrow = pattern!(r"\\(?:(?:long)?rightarrow|to)([^A-Za-z]|$)");
+    let plain = arrow.replace_all(spelled, "->$1");
     let plain = without(&plain, &FONTS).replace("_{+", "_{");
     // `{}_6^{14}` and `{}^{14}_6`
     let turned = pattern!(r"_(?:\{(-?[0-9]+)\}|([0-9]))\^(?:\{([0-9]+)\}|([0-9]))");

@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use super::{is_constant_value, is_name, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
+use crate::table::lists;
 
 /// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
 fn all_labelled(items: &[Node]) -> Option<Vec<(&Node, &Node)>> {
@@ -132,4 +133,15 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
     }
     let distinct: BTreeSet<&str> = named.iter().map(|(name, _)| *name).collect();
     (distinct.len() == named.len()).then(|| named.into_iter().map(|(_, value)| value).collect())
+}
+
+/// Returns true for `\phi(x, y)` and `f(x, y)`: usual names of a potential, at the same place.
+pub(super) fn are_potentials(left: &Node, right: &Node) -> bool {
+    let (Some(Expression::Function(a, place)), Some(Expression::Function(b, other))) =
+        (left.plain(), right.plain())
+    else {
+        return false;
+    };
+    let usual = |name: &String| lists("f F \\phi \\varphi \\Phi", name);
+    usual(a) && usual(b) && place.len() > 1 && place == other
 }
