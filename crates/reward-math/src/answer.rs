@@ -154,6 +154,9 @@ impl Answer {
         if folded.len() > MAX_WORDED {
             return Ok(Self::of(spelling(folded), readings::plain(folded)));
         }
+        if let Some(statement) = quantified::statement(folded) {
+            return Ok(Self::of(spelling(folded), Ok(vec![statement])));
+        }
         let folded = spelling::with_declared_index(folded);
         Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
@@ -173,9 +176,6 @@ impl Answer {
 
     /// Reads a text without decoration.
     fn read(whole: &str, stepwise: bool) -> Self {
-        if let Some(statement) = quantified::statement(whole) {
-            return Self::of(spelling(whole), Ok(vec![statement]));
-        }
         let mut folded = whole;
         let stepwise = stepwise && logic::statement(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);

@@ -145,8 +145,7 @@ pub(super) fn concentrations(folded: &str) -> Cow<'_, str> {
         let name = without(&parts[1], &fonts);
         let start = parts.get(0).map_or(0, |bracket| bracket.start());
         // `E[X]` and `\mathbb{E}[X]` are mean values, `[ABC]` is an area.
-        let mean =
-            folded[..start].ends_with(['E', 'P', 'V', 'r', 'v']) || folded[..start].ends_with("E}");
+        let mean = pattern!(r"(?:[EPVrv]|[EPrv]\})$").is_match(&folded[..start]);
         let points = name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase());
         if mean || !formula.is_match(&name) || points && !parts[1].contains('\\') {
             return parts[0].to_owned();

@@ -28,7 +28,7 @@ fn nuclide(spelled: &str) -> Option<String> {
 /// Returns `2H2+O2->2H2O` for `O_2 + 2H_2 \rightarrow 2H_2O`, and `^14|6|C->\bar\nue+^14|7|N+e^m` for a decay.
 fn reaction(spelled: &str) -> Option<String> {
     let arrow = pattern!(r"\\(?:(?:long)?(?:left)?rightarrow|rightleftharpoons|to)([^A-Za-z]|$)");
-    let both = spelled.contains("left").then_some("<").unwrap_or_default();
+    let both = if spelled.contains("left") { "<" } else { "" };
     let plain = arrow.replace_all(spelled, "->$1");
     let plain = without(&plain, &FONTS).replace("_{+", "_{");
     // `{}_6^{14}` and `{}^{14}_6`
