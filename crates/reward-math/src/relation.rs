@@ -114,10 +114,9 @@ fn before_bounds<'a>(
     // `W = e^{3x} \ne 0`
     let zero = |side: &Node| side.plain().is_some_and(|side| side.as_integer() == Some(0));
     let remark = matches!(signs, [NotEqual | Greater]) && bounds[1..].iter().all(zero);
-    let is_value = count > 0
-        && (before.last().is_some_and(is_constant_value) || remark && is_label(&before[0]));
-    let bounded = bounded || remark;
-    if is_value && bounded { (before, equations) } else { (sides, relations) }
+    let constant = before.last().is_some_and(is_constant_value);
+    let is_value = count > 0 && (constant || remark && is_label(&before[0]));
+    if is_value && (bounded || remark) { (before, equations) } else { (sides, relations) }
 }
 
 /// Returns the value of the bound of `a^2 + b^2 = (a + b)^2 - 2ab \ge 25 - 12 = 13`, which is calculated on both sides.
