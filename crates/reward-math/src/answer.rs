@@ -16,6 +16,7 @@ mod measure;
 mod node;
 mod notation;
 mod piecewise;
+mod quantified;
 mod readings;
 mod sign;
 mod spelling;
@@ -159,6 +160,9 @@ impl Answer {
         if folded.len() > MAX_WORDED {
             return Ok(Self::of(spelling(folded), readings::plain(folded)));
         }
+        if let Some(statement) = quantified::statement(folded) {
+            return Ok(Self::of(spelling(folded), Ok(vec![statement])));
+        }
         let folded = spelling::with_declared_index(folded);
         Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
@@ -199,6 +203,7 @@ impl Answer {
         let folded = &spelling::without_quantifiers(folded);
         let (folded, condition, bounded) = split_condition(folded);
         parameter = parameter.or(bounded);
+        let condition = condition.or_else(|| spelling::criterion(folded));
         let folded = &spelling::without_reason(without_words_in_brackets(folded));
         let folded = spelling::without_domain(folded);
         if let Some(clock) = words::clock(folded) {

@@ -26,6 +26,7 @@ use crate::answer::{Answer, Combination, Node, Relation, logic, same_set};
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
+use crate::table::pattern;
 use crate::verdict::{ParseError, Rung, Side, Verdict};
 use crate::witness::Witness;
 use crate::words;
@@ -162,6 +163,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         let shapes = Witness::shapes(response.spelling.as_str(), gold.spelling.as_str());
         return Decision::wrong(Rung::Choice, shapes);
     }
+    if words::spell_one_order(&response.spelling, &gold.spelling) {
+        return Decision::right(Rung::Choice, (0, 0));
+    }
     if logic::one_circuit(&response.spelling, &gold.spelling) {
         return Decision::right(Rung::Words, (0, 0));
     }
@@ -195,8 +199,9 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         (Err(why), _) => return Decision::unparsed(Side::Response, why.clone()),
     };
     let mut comparison = Comparison::new(fuel);
-    comparison.quantified =
-        [response, gold].iter().any(|answer| answer.spelling.contains("\\exists"));
+    comparison.quantified = [response, gold]
+        .iter()
+        .any(|answer| pattern!(r"\\(?:exists|forall)").is_match(&answer.spelling));
     let (mut outcome, mut difference) = match comparison.readings(readings, gold_readings) {
         Ok((rung, places)) => return Decision::right(rung, places),
         Err(outcome) => (outcome, comparison.difference.take()),

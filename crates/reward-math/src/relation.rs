@@ -114,10 +114,9 @@ fn before_bounds<'a>(
     // `W = e^{3x} \ne 0`
     let zero = |side: &Node| side.plain().is_some_and(|side| side.as_integer() == Some(0));
     let remark = matches!(signs, [NotEqual | Greater]) && bounds[1..].iter().all(zero);
-    let is_value = count > 0
-        && (before.last().is_some_and(is_constant_value) || remark && is_label(&before[0]));
-    let bounded = bounded || remark;
-    if is_value && bounded { (before, equations) } else { (sides, relations) }
+    let constant = before.last().is_some_and(is_constant_value);
+    let is_value = count > 0 && (constant || remark && is_label(&before[0]));
+    if is_value && (bounded || remark) { (before, equations) } else { (sides, relations) }
 }
 
 /// Returns the value of the bound of `a^2 + b^2 = (a + b)^2 - 2ab \ge 25 - 12 = 13`, which is calculated on both sides.
@@ -458,16 +457,9 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
             || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
             if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
     };
-    // A potential: `\phi(x, y)` and `f(x, y)`.
-    if let (
-        Some(Expression::Function(a, arguments)),
-        Some(Expression::Function(b, other_arguments)),
-    ) = (left.plain(), right.plain())
-        && [a, b].iter().all(|name| lists("f F \\phi \\varphi \\Phi", name))
-    {
-        return arguments.len() > 1 && arguments == other_arguments;
-    }
-    (is_function(left) && is_name(right, left)) || (is_name(left, right) && is_function(right))
+    is_function(left) && is_name(right, left)
+        || is_name(left, right) && is_function(right)
+        || labels::are_potentials(left, right)
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".

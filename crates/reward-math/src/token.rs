@@ -110,18 +110,19 @@ pub(crate) fn in_letters(tokens: &[Token]) -> Option<Vec<Token>> {
     (product.len() > tokens.len()).then_some(product)
 }
 
-/// Returns true for `12mL^2` and `2mg/k`: of the abbreviations of units, lengths and times have powers.
-pub(crate) fn has_power_of_unit(tokens: &[Token]) -> bool {
-    let is_power = |pair: &[Token]| match &pair[0].kind {
-        Kind::Word(run) => {
-            let run = run.to_lowercase();
-            pair[1].kind.is_any("^/", "")
-                && is_unit_abbreviation(&run)
-                && !lists("cm mm km dm ft mi yd hr", &run)
-        }
-        _ => false,
+/// Returns true for `12mL^2`, `2mg/k` and `2mg`, which may be products: of the abbreviations of units, lengths and times have
+/// powers, and a weight is `mg`.
+pub(crate) fn may_be_product(tokens: &[Token]) -> bool {
+    let unit = |token: &Token| match &token.kind {
+        Kind::Word(run) => Some(run.to_lowercase()).filter(|run| is_unit_abbreviation(run)),
+        _ => None,
     };
-    tokens.windows(2).any(is_power)
+    let is_length = |run: &str| lists("cm mm km dm ft mi yd hr", run);
+    let is_product = |(place, token): (usize, &Token)| {
+        let power = tokens.get(place + 1).is_some_and(|next| next.kind.is_any("^/", ""));
+        unit(token).is_some_and(|run| run == "mg" || power && !is_length(&run))
+    };
+    tokens.iter().enumerate().any(is_product)
 }
 
 #[derive(Default)]

@@ -367,6 +367,15 @@ pub(crate) fn in_another_order(other: &str, order: &str) -> bool {
     is_order && other_sorted == sorted && other != order
 }
 
+/// Returns true for `DBEA` and `D, B, E, A`: a run of capital letters, and the same ones between commas.
+pub(crate) fn spell_one_order(text: &str, other: &str) -> bool {
+    let run = |run: &str, list: &str| {
+        run.bytes().all(|byte| byte.is_ascii_uppercase())
+            && listed(list).is_some_and(|letters| letters == run.as_bytes())
+    };
+    run(text, other) || run(other, text)
+}
+
 /// Returns the capital letters between commas, three or more, as written.
 fn listed(spelling: &str) -> Option<Vec<u8>> {
     let plain = pattern!(r"\text\{ *,? *(?:and )? *\}|\b(?:and )| ").replace_all(spelling, ",");

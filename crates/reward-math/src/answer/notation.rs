@@ -177,8 +177,7 @@ pub(super) fn concentrations(folded: &str) -> Cow<'_, str> {
         let name = without(&parts[1], &fonts);
         let start = parts.get(0).map_or(0, |bracket| bracket.start());
         // `E[X]` and `\mathbb{E}[X]` are mean values, `[ABC]` is an area.
-        let mean =
-            folded[..start].ends_with(['E', 'P', 'V', 'r', 'v']) || folded[..start].ends_with("E}");
+        let mean = pattern!(r"(?:[EPVrv]|[EPrv]\})$").is_match(&folded[..start]);
         let points = name.len() > 2 && name.bytes().all(|byte| byte.is_ascii_uppercase());
         if mean || !formula.is_match(&name) || points && !parts[1].contains('\\') {
             return parts[0].to_owned();
@@ -194,4 +193,24 @@ pub(super) fn concentrations(folded: &str) -> Cow<'_, str> {
             (_, index) => format!(" c_{{{name}{index}}} "),
         }
     })
+}
+
+/// Returns values and vectors of `\lambda = 0: (-2, 1), \lambda = 5: (1, 2)` and `\lambda_1 = 5, v_1 = (1, 2)^T; \ldots`.
+pub(super) fn eigenpairs(folded: &str) -> Option<Vec<[&str; 2]>> {
+    let pair = pattern!(
+        r"(?xs)\\lambda(?:_\{?[0-9]\}?)?\s*=\s*([^,;:=$]+?) (?:[\s$,;:]|\\[,;\x20]|\\q?quad|\\text\s*\{[^{}]*\})*
+        (?:(?:\\(?:vec|mathbf|boldsymbol|bm)\s*\{?\s*)?[vuxe]\s*\}?(?:_\{?[0-9]\}?)?\s*=\s*)?
+        (\\begin\{[pb]matrix\}.*?\\end\{[pb]matrix\}|(?:\\left)?\([^()=]*,[^()=]*\)) (?:\^\{?(?:\\top|\\mathsf\s*\{?T\}?|T)\}?)?"
+    );
+    if !folded.contains("\\lambda") {
+        return None;
+    }
+    let rest = pair.replace_all(folded, "");
+    let separators =
+        pattern!(r"^(?:[\s$,;.]|\\[,;\x20]|\\q?quad|\\text\s*\{\s*,?\s*(?:and)?\s*\})*$");
+    let parts = |pair: Captures<'_>| [1, 2].map(|group| pair.get(group).map(|part| part.range()));
+    let ranges: Vec<_> = pair.captures_iter(folded).map(parts).collect();
+    let pairs = ranges.into_iter().map(|[value, vector]| Some([&folded[value?], &folded[vector?]]));
+    let pairs: Vec<[&str; 2]> = pairs.collect::<Option<_>>()?;
+    (pairs.len() > 1 && separators.is_match(&rest)).then_some(pairs)
 }

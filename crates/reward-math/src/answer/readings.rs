@@ -11,7 +11,7 @@ use crate::numeric;
 use crate::parser::{Parser, Result};
 use crate::relation;
 use crate::table::{captured, lists, pattern, unwrapped};
-use crate::token::{Kind, Token, has_power_of_unit, in_letters, tokenize};
+use crate::token::{Kind, Token, in_letters, may_be_product, tokenize};
 use crate::verdict::ParseError;
 use crate::words;
 
@@ -48,7 +48,7 @@ pub(super) fn readings(
     // `8mL^2`
     let product = || parse(in_letters(&tokens)?).ok();
     let mut readings = match parse(tokens.clone()) {
-        Ok(first) if tokens.len() == 1 || has_power_of_unit(&tokens) => {
+        Ok(first) if tokens.len() == 1 || may_be_product(&tokens) => {
             std::iter::once(first).chain(product()).collect()
         }
         Ok(first) => vec![first],
@@ -202,6 +202,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         other,
         timed.flatten(),
         repeated,
+        eigenpairs(folded),
         in_rows(folded),
     ];
     once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
@@ -222,6 +223,14 @@ fn estimated(folded: &str) -> Option<Node> {
         return None;
     }
     (!value.names().contains(name)).then(|| Node::equation(label.into(), value))
+}
+
+/// Returns the pairs of `\lambda = 0: (-2, 1), \lambda = 5: (1, 2)`.
+fn eigenpairs(folded: &str) -> Option<Node> {
+    let pair = |[value, vector]: [&str; 2]| {
+        Some(Node::tuple(vec![read(value, true).ok()?, read(vector, true).ok()?]))
+    };
+    notation::eigenpairs(folded)?.into_iter().map(pair).collect::<Option<_>>().map(Node::bare)
 }
 
 /// Returns `2, 2, 5` for `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.

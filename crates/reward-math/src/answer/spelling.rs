@@ -267,6 +267,13 @@ pub(crate) fn same_set(a: &str, b: &str) -> bool {
     a == b || natural(a, b) || natural(b, a)
 }
 
+/// Returns the criterion of `\triangle ABC \cong \triangle DEF \text{ by SAS}`.
+pub(super) fn criterion(folded: &str) -> Option<String> {
+    let reason = pattern!(r"(?:\bby |\(|\{\s*)(AA|SAS|SSS|ASA|AAS|HL|RHS|LL)(?-u:\b)");
+    let reason = folded.contains("\\triangle").then(|| captured(reason, folded)).flatten();
+    reason.map(|reason| reason.as_str().to_owned())
+}
+
 /// Removes "for all x", which says nothing more of `x`.
 pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     let quantifier = pattern!(

@@ -9,7 +9,7 @@ const FONTS: [&str; 6] = ["\\mathrm", "\\text", "\\ce", "\\,", "\\;", " "];
 
 /// Returns one spelling for a nuclide, a substance or a reaction.
 pub(super) fn formula(spelled: &str) -> Option<String> {
-    if pattern!(r"rightarrow|\\to(?:[^a-z]|$)|->").is_match(spelled) {
+    if pattern!(r"rightarrow|harpoons|\\to(?:[^A-Za-z]|$)|->").is_match(spelled) {
         return reaction(spelled);
     }
     nuclide(spelled).or_else(|| substance(spelled))
@@ -27,7 +27,9 @@ fn nuclide(spelled: &str) -> Option<String> {
 
 /// Returns `2H2+O2->2H2O` for `O_2 + 2H_2 \rightarrow 2H_2O`, and `^14|6|C->\bar\nue+^14|7|N+e^m` for a decay.
 fn reaction(spelled: &str) -> Option<String> {
-    let plain = pattern!(r"\\(?:long)?rightarrow|\\to([^a-z])").replace_all(spelled, "->$1");
+    let arrow = pattern!(r"\\(?:(?:long)?(?:left)?rightarrow|rightleftharpoons|to)([^A-Za-z]|$)");
+    let both = if spelled.contains("left") { "<" } else { "" };
+    let plain = arrow.replace_all(spelled, "->$1");
     let plain = without(&plain, &FONTS).replace("_{+", "_{");
     // `{}_6^{14}` and `{}^{14}_6`
     let turned = pattern!(r"_(?:\{(-?[0-9]+)\}|([0-9]))\^(?:\{([0-9]+)\}|([0-9]))");
@@ -53,7 +55,8 @@ fn reaction(spelled: &str) -> Option<String> {
         summands.sort_unstable();
         summands.join("+")
     };
-    Some(plain.split("->").map(sorted).collect::<Vec<_>>().join("->"))
+    let sides: Vec<String> = plain.split("->").map(sorted).collect();
+    Some(sides.join("->") + both)
 }
 
 /// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`.

@@ -267,13 +267,7 @@ impl Comparison {
         if let Some(list) = named_as(chain, other) {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));
         }
-        // `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}`: the last of isomorphic groups.
-        if let Node::Chain { sides, relations } = chain
-            && let ([.., last], [before @ .., Relation::Congruent]) =
-                (sides.as_slice(), relations.as_slice())
-            && before.iter().all(|sign| matches!(sign, Relation::Congruent | Relation::Equal))
-            && self.compare(last, other)?.0
-        {
+        if self.isomorphic_to(chain, other)? {
             return Ok((true, Rung::Relation));
         }
         let Some(assertion) = relation::asserted(chain) else {
@@ -333,6 +327,18 @@ impl Comparison {
                 || self.rounded_off(member, assertion.value) && self.compare(member, other)?.0;
         }
         Ok((equal || rounded || exact, Rung::Relation))
+    }
+
+    /// Returns true if the last group of `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}` is the answer.
+    fn isomorphic_to(&mut self, chain: &Node, other: &Node) -> Result<bool> {
+        let Node::Chain { sides, relations } = chain else { return Ok(false) };
+        let ([.., last], [before @ .., Relation::Congruent]) =
+            (sides.as_slice(), relations.as_slice())
+        else {
+            return Ok(false);
+        };
+        let equal = |sign: &Relation| matches!(sign, Relation::Congruent | Relation::Equal);
+        Ok(before.iter().all(equal) && self.compare(last, other)?.0)
     }
 
     /// Returns true if a measure before the value is the same in another unit, and the answer.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{is_constant_value, is_name, is_value_of, is_variable, labelled, symbol};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
-use crate::table::{pattern, phrases};
+use crate::table::{lists, pattern, phrases};
 use crate::words;
 
 /// Returns the labels and values of a list, in the order written, if every item is labelled, or in `x = 1, 5` the first.
@@ -194,4 +194,15 @@ pub(super) fn is_derivative(factors: &[Expression]) -> bool {
     matches!(factors, [Expression::Symbol(name), function]
         if name.starts_with("D_") && (is_value_of(function) || is_variable(function))
             || name == "\\Delta" && is_variable(function))
+}
+
+/// Returns true for `\phi(x, y)` and `f(x, y)`: usual names of a potential, at the same place.
+pub(super) fn are_potentials(left: &Node, right: &Node) -> bool {
+    let (Some(Expression::Function(a, place)), Some(Expression::Function(b, other))) =
+        (left.plain(), right.plain())
+    else {
+        return false;
+    };
+    let usual = |name: &String| lists("f F \\phi \\varphi \\Phi", name);
+    usual(a) && usual(b) && place.len() > 1 && place == other
 }
