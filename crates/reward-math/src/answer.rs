@@ -29,11 +29,11 @@ use regex::Captures;
 
 use crate::fold::{fold, undecorated};
 use crate::relation;
-use crate::table::{lists, pattern, unwrapped};
+use crate::table::{pattern, unwrapped};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
-use declaration::Constants;
+use declaration::{Constants, Declared, declared};
 use derivation::{Steps, last_calculation, last_side, steps, tail, without_words_in_brackets};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
@@ -182,30 +182,15 @@ impl Answer {
 
     /// Reads a text without decoration.
     fn read(whole: &str, stepwise: bool) -> Self {
-        let mut folded = whole;
+        let folded = whole;
         let stepwise = stepwise && logic::statement(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
         let steps = derivation.as_deref().map(|derivation| &derivation.steps);
         let in_rows = steps.is_some_and(|steps| steps.in_rows);
-        let (mut parameter, declares) =
-            (spelling::declared_parameter(folded), folded.contains("\\in"));
-        let mut constants = None;
-        if let Some((rest, declared)) = declaration::of_constants(folded) {
-            folded = rest;
-            match declared.names.as_slice() {
-                [only] => parameter = Some((only.clone(), declared.set)),
-                _ => constants = Some(declared),
-            }
-        }
-        if let Some((rest, declared)) = spelling::parameter_in_words(folded) {
-            (folded, parameter) = (rest, parameter.or(Some(declared)));
-        }
-        let folded = &spelling::without_quantifiers(folded);
-        let (folded, condition, bounded) = split_condition(folded);
-        parameter = parameter.or(bounded);
-        let condition = condition.or_else(|| spelling::criterion(folded));
-        let folded = &spelling::without_reason(without_words_in_brackets(folded));
-        let folded = spelling::without_domain(folded);
+        let Declared { rest, parameter, constants, condition } = declared(folded);
+        let condition = condition.or_else(|| spelling::criterion(&rest));
+        let rest = spelling::without_reason(without_words_in_brackets(&rest));
+        let folded = spelling::without_domain(&rest);
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
             return Self { condition, ..Self::of(spelling(folded), readings) };
@@ -253,7 +238,7 @@ impl Answer {
             facts: if stepwise { facts::facts(folded) } else { None },
             parameter,
             constants,
-            declares,
+            declares: whole.contains("\\in"),
             condition,
             rounded_to: rounded_to(folded),
             unread,
@@ -442,63 +427,4 @@ fn without_box(text: &str) -> &str {
         return open.trim();
     }
     unwrapped(pattern!(r"^\\boxed\{([^{}]*)\}$"), text).trim()
-}
-
-/// Splits "for all x in …" off an answer that has text before it, or a bound with the name that it bounds.
-fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, String)>) {
-    let cut = pattern!("‹for all›").find(folded).map(|opening| opening.start());
-    // "2 for all n >= 3, 1 for n = 2": a value in each case.
-    let cases = pattern!(r"(?:,|\\q?quad)(?:\s|\\[,;\x20])*-?[0-9][^,]*(?:for|if|when|\()");
-    let cut = cut.filter(|at| !cases.is_match(&folded[*at..]));
-    match cut {
-        Some(at) if at > 0 => {
-            let condition = spelling(&folded[at..]);
-            let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
-            (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition), None)
-        }
-        _ => match split_bounds(folded) {
-            // `2^k, k \ge 0`
-            Some((rest, name, bounds)) if lists("j k l m n", &name) => match bounds.as_str() {
-                "_\\ge0" | "_\\ge 0" => (rest, None, Some((name, "from 0".to_owned()))),
-                "_\\ge1" | "_\\ge 1" | "_>0" => (rest, None, Some((name, "positive".to_owned()))),
-                _ => (rest, Some(bounds.clone()), Some((name, bounds))),
-            },
-            Some((rest, name, bounds)) => (rest, Some(bounds.clone()), Some((name, bounds))),
-            None => (folded, None, None),
-        },
-    }
-}
-
-/// Splits "for t > 0" off an answer in which `t` occurs: its name, and the bound without it.
-fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
-    let bounds = pattern!(
-        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ (?:for|with\x20(?:an?\x20|some\x20)?integers?) (?:\x20|\}|\\text\{|some|any|integers?)*
-        ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z]).*)$"
-    );
-    // `x + 1, x \ne 1`: beside an expression or a definition only.
-    let behind_comma = pattern!(
-        r"(?xs)^((?:[a-zA-Z](?:_\{?[A-Za-z0-9]+\}?)?(?:(?:\^\{-1\})?\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* (?:,|\\q?quad\x20*\() (?:\x20|\\q?quad|\\[,;\x20])*
-        ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,()]*)\)?$"
-    );
-    let concludes = pattern!(
-        r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)|\b(?:whence|hence|thus|so|therefore|value|answer)\b"
-    );
-    // In `cases` the bounds are those of a row.
-    // `x^2 for x < 0 and 2x for x \ge 0` has two values.
-    let another = pattern!(r"\b(?:for|if|when|otherwise|elsewhere)\b|[^<>!]=");
-    let bound = |parts: &Captures<'_>| {
-        !folded.ends_with('}') && !concludes.is_match(&parts[2]) && !another.is_match(&parts[2])
-    };
-    let parts = bounds.captures(folded).filter(bound).or_else(|| {
-        let parts = behind_comma.captures(folded)?;
-        let bounded =
-            pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?:[^A-Za-z]|$)").is_match(&parts[1]);
-        (!bounded && !concludes.is_match(&parts[2]) && !parts[1].ends_with('\\')).then_some(parts)
-    })?;
-    let rest = parts.get(1)?.as_str();
-    let bound = spelling(&parts[2]).replace("\\geq", "\\ge").replace("\\leq", "\\le");
-    let bound = pattern!(r"\\?[A-Za-z]+").replace_all(&bound, |word: &Captures<'_>| {
-        if word[0] == parts[3] { "_".to_owned() } else { word[0].to_owned() }
-    });
-    rest.contains(&parts[3]).then(|| (rest, parts[3].to_owned(), bound.replace(' ', "")))
 }

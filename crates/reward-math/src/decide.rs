@@ -462,7 +462,8 @@ fn only_member<'a>(node: &'a Node, other: &Node) -> &'a Node {
 
 /// Returns true if the words mean the empty set.
 fn is_nothing(words: &str) -> bool {
-    matches!(words, "empty set" | "none") || (words.starts_with("no ") && words.contains("solution"))
+    matches!(words, "empty set" | "none")
+        || (words.starts_with("no ") && words.contains("solution"))
 }
 
 /// Returns true if an answer describes a part of the real line that can be spelled otherwise.

@@ -1,9 +1,43 @@
-//! Declarations of several constants behind an answer: `f(x) = mx + n \text{ for arbitrary real } m, n`.
+//! What an answer declares of its letters: `f(x) = mx + n \text{ for arbitrary real } m, n`, `k \in \mathbb{Z}`, `x \ne 1`.
 
 use std::collections::BTreeSet;
 
-use super::spelling::set_in_words;
-use crate::table::pattern;
+use regex::Captures;
+
+use super::spelling::{self, set_in_words, spelling};
+use crate::table::{lists, pattern};
+
+/// What an answer declares of its letters.
+#[derive(Debug, Default)]
+pub(super) struct Declared {
+    /// The text without the declarations.
+    pub(super) rest: String,
+    /// Name of the number that numbers a family of answers, and the letter of its set.
+    pub(super) parameter: Option<(String, String)>,
+    pub(super) constants: Option<Constants>,
+    /// Text after "for all", without spaces.
+    pub(super) condition: Option<String>,
+}
+
+/// Splits the declarations off an answer.
+pub(super) fn declared(whole: &str) -> Declared {
+    let (mut rest, mut parameter) = (whole, spelling::declared_parameter(whole));
+    let mut constants = None;
+    if let Some((before, declared)) = of_constants(rest) {
+        rest = before;
+        match declared.names.as_slice() {
+            [only] => parameter = Some((only.clone(), declared.set)),
+            _ => constants = Some(declared),
+        }
+    }
+    if let Some((before, declared)) = spelling::parameter_in_words(rest) {
+        (rest, parameter) = (before, parameter.or(Some(declared)));
+    }
+    let unquantified = spelling::without_quantifiers(rest);
+    let (rest, condition, bounded) = split_condition(&unquantified);
+    let parameter = parameter.or(bounded);
+    Declared { rest: rest.to_owned(), parameter, constants, condition }
+}
 
 /// Names of constants that an answer declares together, and their set: `Z`, `R`, `positive`, …
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,28 +47,29 @@ pub(crate) struct Constants {
 }
 
 /// Splits a declaration of several constants, or of one that is called arbitrary, off the end.
-pub(super) fn of_constants(folded: &str) -> Option<(&str, Constants)> {
+fn of_constants(folded: &str) -> Option<(&str, Constants)> {
     // `(k \in \mathbb{R} \text{ arbitrary})`, `with $\alpha, \beta \ge 1$`
-    let by_sign = pattern!(concat!(
+    let by_sign = pattern!(
         r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;:.$]|\\q?quad|\\[,;:\x20]|\\left)* (?:[,;(]|\\q?quad|\\text\s*\{\s*(?:with|where|for)\x20*\}|(?:with|where|for)\x20)
         (?:[\s$(]|\\q?quad|\\[,;:\x20])*
         (?P<names>(?:[A-Za-z](?:_\{?[0-9]\}?)?|\\(?:alpha|beta|gamma|lambda|mu))(?:(?:[\s$]|\\[,;\x20])*(?:,|\\text\s*\{\s*and\s*\}|and)(?:[\s$]|\\[,;\x20])*(?:[A-Za-z](?:_\{?[0-9]\}?)?|\\(?:alpha|beta|gamma|lambda|mu)))*)
         \s* (?: \\in (?:[\s{}]|\\math(?:bb|bf|rm)|\\text)* \\?(?P<set>[ZNQRC]) (?P<part>(?:[\s{}_^+*0]|>|\\geq?(?:slant)?)*) | (?P<sign>>|\\geq?(?:slant)?) \s* (?P<least>[01]) )
         (?:(?:\s|\\[,;\x20]|\\q?quad)*(?:\\text\s*\{)?\s*(?P<any>arbitrary|constants?|fixed|are\x20arbitrary|is\x20arbitrary)\x20*\}?)? [\s)$.]*$"
-    ));
+    );
     // `\text{ for arbitrary real } m, n`
-    let behind_words = pattern!(concat!(
+    let behind_words = pattern!(
         r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;(]|\\q?quad|\\[,;:\x20])+ (?:\\text\s*\{)? [\s,(]* (?:for|where|with) (?:\s|\}|\\text\s*\{)+
         (?P<words>(?:(?:some|any|all|every|each|arbitrary|fixed|given|real|rational|complex|positive|non-?negative|integers?|constants?|numbers?|parameters?|reals) (?:[\s$}]|\\[,;\x20])+)+)
         (?P<names>[A-Za-z](?:_\{?[0-9]\}?)?(?:[\s}$]*(?:,|and|\\text\s*\{\s*and\s*\})[\s$]*[A-Za-z](?:_\{?[0-9]\}?)?)+) [\s)$.}]*$"
-    ));
+    );
     // `\text{ where } m, n \text{ are real constants}`
-    let before_words = pattern!(concat!(
+    let before_words = pattern!(
         r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;(]|\\q?quad|\\[,;:\x20])+ (?:\\text\s*\{)? [\s,(]* (?:for|where|with|,) (?:\s|\}|\$)*
         (?P<names>[A-Za-z](?:_\{?[0-9]\}?)?(?:[\s}$]*(?:,|and|\\text\s*\{\s*and\s*\})[\s$]*[A-Za-z](?:_\{?[0-9]\}?)?)+) [\s$]* (?:\\text\s*\{)? \s*
         (?:(?:are|being|any|all)\x20+)+ (?P<words>(?:(?:arbitrary|fixed|real|rational|complex|positive|non-?negative|integers?|constants?|numbers?|parameters?|reals)[\s)$.}]*)+)$"
-    ));
-    let parts = [by_sign, behind_words, before_words].iter().find_map(|form| form.captures(folded))?;
+    );
+    let parts =
+        [by_sign, behind_words, before_words].iter().find_map(|form| form.captures(folded))?;
     let rest = parts.name("rest")?.as_str();
     let names = names(&parts["names"]);
     let part = |name| parts.name(name).map_or("", |part| part.as_str());
@@ -57,4 +92,63 @@ fn names(list: &str) -> Vec<String> {
     let all = name.find_iter(list).map(|name| name.as_str().replace(['{', '}'], ""));
     let all = all.filter(|name| !matches!(name.as_str(), "and" | "\\text"));
     all.collect::<BTreeSet<_>>().into_iter().collect()
+}
+
+/// Splits "for all x in …" off an answer that has text before it, or a bound with the name that it bounds.
+fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, String)>) {
+    let cut = pattern!("‹for all›").find(folded).map(|opening| opening.start());
+    // "2 for all n >= 3, 1 for n = 2": a value in each case.
+    let cases = pattern!(r"(?:,|\\q?quad)(?:\s|\\[,;\x20])*-?[0-9][^,]*(?:for|if|when|\()");
+    let cut = cut.filter(|at| !cases.is_match(&folded[*at..]));
+    match cut {
+        Some(at) if at > 0 => {
+            let condition = spelling(&folded[at..]);
+            let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
+            (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition), None)
+        }
+        _ => match split_bounds(folded) {
+            // `2^k, k \ge 0`
+            Some((rest, name, bounds)) if lists("j k l m n", &name) => match bounds.as_str() {
+                "_\\ge0" | "_\\ge 0" => (rest, None, Some((name, "from 0".to_owned()))),
+                "_\\ge1" | "_\\ge 1" | "_>0" => (rest, None, Some((name, "positive".to_owned()))),
+                _ => (rest, Some(bounds.clone()), Some((name, bounds))),
+            },
+            Some((rest, name, bounds)) => (rest, Some(bounds.clone()), Some((name, bounds))),
+            None => (folded, None, None),
+        },
+    }
+}
+
+/// Splits "for t > 0" off an answer in which `t` occurs: its name, and the bound without it.
+fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
+    let bounds = pattern!(
+        r"(?xs)^(.*?\S) (?:[,\x20]|\\q?quad|\\text\{)+ (?:for|with\x20(?:an?\x20|some\x20)?integers?) (?:\x20|\}|\\text\{|some|any|integers?)*
+        ((?:[^=A-Za-z]|\\[a-z]+\x20?)*([A-Za-z])[^=]*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z]).*)$"
+    );
+    // `x + 1, x \ne 1`: beside an expression or a definition only.
+    let behind_comma = pattern!(
+        r"(?xs)^((?:[a-zA-Z](?:_\{?[A-Za-z0-9]+\}?)?(?:(?:\^\{-1\})?\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* (?:,|\\q?quad\x20*\() (?:\x20|\\q?quad|\\[,;\x20])*
+        ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,()]*)\)?$"
+    );
+    let concludes = pattern!(
+        r"\\(?:therefore|implies|iff|[A-Za-z]*[rR]ightarrow)(?-u:\b)|\b(?:whence|hence|thus|so|therefore|value|answer)\b"
+    );
+    // In `cases` the bounds are those of a row.
+    // `x^2 for x < 0 and 2x for x \ge 0` has two values.
+    let another = pattern!(r"\b(?:for|if|when|otherwise|elsewhere)\b|[^<>!]=");
+    let bound = |parts: &Captures<'_>| {
+        !folded.ends_with('}') && !concludes.is_match(&parts[2]) && !another.is_match(&parts[2])
+    };
+    let parts = bounds.captures(folded).filter(bound).or_else(|| {
+        let parts = behind_comma.captures(folded)?;
+        let bounded =
+            pattern!(r"\\(?:geq?|leq?|neq?|lt|gt|cup|cap|in)(?:[^A-Za-z]|$)").is_match(&parts[1]);
+        (!bounded && !concludes.is_match(&parts[2]) && !parts[1].ends_with('\\')).then_some(parts)
+    })?;
+    let rest = parts.get(1)?.as_str();
+    let bound = spelling(&parts[2]).replace("\\geq", "\\ge").replace("\\leq", "\\le");
+    let bound = pattern!(r"\\?[A-Za-z]+").replace_all(&bound, |word: &Captures<'_>| {
+        if word[0] == parts[3] { "_".to_owned() } else { word[0].to_owned() }
+    });
+    rest.contains(&parts[3]).then(|| (rest, parts[3].to_owned(), bound.replace(' ', "")))
 }

@@ -173,9 +173,7 @@ impl Parser {
         if goes_on(&unit) {
             return Err(self.unexpected("a unit"));
         }
-        // `\frac18 \text{ of the original sample}`
-        let share = pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(&unit);
-        Ok(if share { None } else { words::unit(&unit) })
+        Ok(words::unit(&unit).filter(|_| !is_share(&unit)))
     }
 
     /// Parses the power of a unit: `2`, `{2}` or `{-1}`.
@@ -289,4 +287,9 @@ pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
         }
         _ => None,
     }
+}
+
+/// Returns true for the words behind a share, which are no unit: `\frac18 \text{ of the original sample}`.
+fn is_share(words: &str) -> bool {
+    pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(words)
 }

@@ -3,7 +3,6 @@
 use dashu::Rational;
 
 use super::difference::{Difference, kind};
-use super::group::isomorphic;
 use super::inequality::{bounds, bounds_of_member};
 use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
@@ -49,30 +48,12 @@ impl Comparison {
             (relation::labelled(left), relation::labelled(right))
             && relation::same_label(a_label, b_label)
         {
-            let equal = self.compare(a, b)?.0;
-            // `y` or `y(x)`, the solution of a differential equation.
-            let solution = |label: &Node| {
-                let applied = label.expression().and_then(relation::applied);
-                label.symbol().or(applied.map(|(name, _)| name)) == Some("y")
-            };
-            let solutions = solution(a_label) && solution(b_label);
-            let rescaled = !equal && solutions && self.rescaled_solution(a, b)?;
-            return Ok((equal || rescaled, Rung::Relation));
+            let solutions = [a_label, b_label].into_iter().all(is_solution);
+            let equal = self.compare(a, b)?.0 || solutions && self.rescaled_solution(a, b)?;
+            return Ok((equal, Rung::Relation));
         }
-        // `(a, b) = (2, 3)` and `(b, a) = (3, 2)`.
-        if let (
-            Some((Node::List { items: a_labels, .. }, Node::List { items: a, .. })),
-            Some((Node::List { items: b_labels, .. }, Node::List { items: b, .. })),
-        ) = (relation::labelled(left), relation::labelled(right))
-            && a_labels.len() == a.len()
-            && b_labels.len() == b.len()
-        {
-            let place = |label| b_labels.iter().position(|other| other == label);
-            let moved: Option<Vec<Node>> =
-                a_labels.iter().map(|label| b.get(place(label)?).cloned()).collect();
-            if let Some(moved) = moved.filter(|moved| moved.len() == b.len()) {
-                return Ok((self.ordered(a, &moved)?.0, Rung::Relation));
-            }
+        if let Some((values, moved)) = with_labels_moved(left, right) {
+            return Ok((self.ordered(values, &moved)?.0, Rung::Relation));
         }
         // `x = y = 2` and `(x, y) = (2, 2)`.
         for (chain, other) in [(left, right), (right, left)] {
@@ -255,14 +236,6 @@ impl Comparison {
     pub(super) fn chain_with(&mut self, chain: &Node, other: &Node) -> Result<Finding> {
         if let found @ (true, _) = self.shared_with(chain, other)? {
             return Ok(found);
-        }
-        // `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}`
-        if let Node::Chain { sides, relations } = chain
-            && relations == &[Relation::Congruent]
-            && let (Some(group), Some(same)) = (sides[0].plain(), sides[1].plain())
-            && isomorphic(group, same)
-        {
-            return Ok((self.compare(&sides[1], other)?.0, Rung::Relation));
         }
         if let Some(list) = named_as(chain, other) {
             return Ok((self.compare(&list, other)?.0, Rung::Relation));
@@ -447,4 +420,28 @@ const EXPONENTS: std::ops::RangeInclusive<isize> = -60..=60;
 /// Returns the number of decimal places of a number, up to ten.
 fn places(decimal: &Rational) -> Option<u32> {
     (0..=10).find(|places| (decimal / super::last_place(*places)).is_int())
+}
+
+/// Returns true for `y` or `y(x)`, the solution of a differential equation.
+fn is_solution(label: &Node) -> bool {
+    let applied = label.expression().and_then(relation::applied);
+    label.symbol().or(applied.map(|(name, _)| name)) == Some("y")
+}
+
+/// Returns the values of `(a, b) = (2, 3)` and those of `(b, a) = (3, 2)` in the order of the first.
+fn with_labels_moved<'a>(left: &'a Node, right: &Node) -> Option<(&'a [Node], Vec<Node>)> {
+    let (
+        (Node::List { items: labels, .. }, Node::List { items: values, .. }),
+        (Node::List { items: others, .. }, Node::List { items: other_values, .. }),
+    ) = (relation::labelled(left)?, relation::labelled(right)?)
+    else {
+        return None;
+    };
+    if labels.len() != values.len() || others.len() != other_values.len() {
+        return None;
+    }
+    let place = |label| others.iter().position(|other| other == label);
+    let moved = labels.iter().map(|label| other_values.get(place(label)?).cloned());
+    let moved: Vec<Node> = moved.collect::<Option<_>>()?;
+    (moved.len() == other_values.len()).then_some((values, moved))
 }

@@ -10,6 +10,7 @@ use crate::relation;
 use crate::table::pattern;
 
 /// A first value, and the step to the next.
+#[derive(Clone)]
 struct Family {
     label: Option<Node>,
     /// Brackets of a point or an interval, spaces for a value.
@@ -148,7 +149,20 @@ impl Comparison {
             let (offset, step) = (vec![residue.clone()], vec![modulus.clone()]);
             return Some(vec![Family { label, brackets, offset, step }]);
         }
-        let name = integer?;
+        self.linear(
+            integer?,
+            &coordinates,
+            &Family { label, brackets, offset: vec![], step: vec![] },
+        )
+    }
+
+    /// Returns the family of functions that are linear in the integer, or linear in its even and in its odd values.
+    fn linear(
+        &mut self,
+        name: &str,
+        coordinates: &[&Expression],
+        family: &Family,
+    ) -> Option<Vec<Family>> {
         for starts in [&[0_i64][..], &[0, 1]] {
             let mut families = Vec::new();
             let stride = i64::try_from(starts.len()).unwrap_or(1);
@@ -164,7 +178,7 @@ impl Comparison {
                 if self.all_equal(&step, &next).ok()? && !step.iter().any(Expression::has_variable)
                 {
                     let [offset, ..] = points;
-                    families.push(Family { label: label.clone(), brackets, offset, step });
+                    families.push(Family { offset, step, ..family.clone() });
                 }
             }
             if families.len() == starts.len() {

@@ -39,8 +39,7 @@ impl Comparison {
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
         }
-        let named_alike = same_number_set(a, b) || isomorphic(a, b) || same_triangle(a, b);
-        if named_alike || self.same_arguments(a, b)? {
+        if named_alike(a, b) || self.same_arguments(a, b)? {
             return Ok((true, Rung::NormalForm));
         }
         // "5 m" against a side that spells the unit out.
@@ -262,6 +261,11 @@ impl Comparison {
         }
         Ok((true, Rung::NormalForm))
     }
+}
+
+/// Returns true for one set, group or triangle under two names.
+fn named_alike(a: &Expression, b: &Expression) -> bool {
+    same_number_set(a, b) || isomorphic(a, b) || same_triangle(a, b)
 }
 
 /// Returns true for hours and the minutes behind them, with two digits: `4:30` is not twice `2:15`.

@@ -142,8 +142,7 @@ pub(crate) fn named_values(items: &[Node]) -> Option<Vec<Node>> {
 pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
     let operator = |label: &Node| match label {
         Node::Words(words) => {
-            let name =
-                pattern!(r"^\\(limsup|liminf|sup|inf)([^a-z].*)?$|^(rank|nullity)\b(.*)$");
+            let name = pattern!(r"^\\(limsup|liminf|sup|inf)([^a-z].*)?$|^(rank|nullity)\b(.*)$");
             let parts = name.captures(words)?;
             let argument = parts.get(2).or(parts.get(4)).map_or("", |argument| argument.as_str());
             Some((parts.get(1).or(parts.get(3))?.as_str().to_owned(), argument.is_empty()))
@@ -154,9 +153,8 @@ pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
         _ => None,
     };
     let one_operator = operator(left).zip(operator(right));
-    one_operator.is_some_and(|((name, bare), (other, other_bare))| {
-        name == other && (bare || other_bare)
-    })
+    one_operator
+        .is_some_and(|((name, bare), (other, other_bare))| name == other && (bare || other_bare))
 }
 
 /// Returns true if two labels, one of them in words, name one quantity: "variance" and `\sigma^2`, "rank" and "rank(A)", "vertical
@@ -186,7 +184,9 @@ pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
         let name = adjective.unwrap_or(name);
         phrases("symbol of a quantity").chunks_exact(2).any(|pair| *pair == [name, symbol])
     };
-    usual(&name, &other) || usual(&other, &name) || worded && !name.starts_with('\\') && words::same(&name, &other)
+    usual(&name, &other)
+        || usual(&other, &name)
+        || worded && !name.starts_with('\\') && words::same(&name, &other)
 }
 
 /// Returns true for the factors of `D_{\mathbf u} f(3, 4)`, a derivative in a direction, and of the change `\Delta S`.
