@@ -113,7 +113,7 @@ fn before_bounds<'a>(
         *signs == [In] || signs.iter().all(orders) && bounds.iter().all(is_constant_value);
     // `W = e^{3x} \ne 0`
     let zero = |side: &Node| side.plain().is_some_and(|side| side.as_integer() == Some(0));
-    let remark = matches!(signs, [NotEqual | Greater]) && bounds[1..].iter().all(zero);
+    let remark = matches!(signs, [NotEqual | Greater]) && bounds.iter().all(zero);
     let constant = before.last().is_some_and(is_constant_value);
     let is_value = count > 0 && (constant || remark && is_label(&before[0]));
     if is_value && (bounded || remark) { (before, equations) } else { (sides, relations) }

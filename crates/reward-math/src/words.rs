@@ -21,9 +21,10 @@ static SYNONYMS: LazyLock<Table> =
 /// Words that set a condition, deny, bound or conclude.
 static SENTENCE: LazyLock<Table> =
     LazyLock::new(|| Table::new(include_str!("words/sentence.txt"), ' '));
+/// Names of months, in their order.
+const MONTH_NAMES: &str = include_str!("words/months.txt");
 /// Full names of months.
-static MONTHS: LazyLock<Table> =
-    LazyLock::new(|| Table::new(include_str!("words/months.txt"), ' '));
+static MONTHS: LazyLock<Table> = LazyLock::new(|| Table::new(MONTH_NAMES, ' '));
 
 /// Returns words without case, articles, LaTeX, punctuation and plural; `None` if there is no word.
 ///
@@ -35,7 +36,8 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
         r"^(?:\\text\s*\{)?\s*([0-9]{4})-(0[1-9]|1[0-2])-0?([1-9]|[12][0-9]|3[01])\s*\}?$"
     );
     if let Some(parts) = date.captures(folded) {
-        let month = phrases("month").get(parts[2].parse::<usize>().ok()?.checked_sub(1)?)?;
+        let place = parts[2].parse::<usize>().ok()?.checked_sub(1)?;
+        let (month, _) = MONTH_NAMES.lines().nth(place)?.split_once(':')?;
         return Some(format!("{month} {} {}", &parts[3], &parts[1]));
     }
     let ordinal = pattern!("^([0-9]+)(?:st|nd|rd|th)$");

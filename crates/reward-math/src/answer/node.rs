@@ -140,7 +140,7 @@ impl Piece {
     /// Returns what a condition of integers says in words or by bars: the name, the divisor, and whether it divides.
     pub(crate) fn divisor(&self) -> Option<(&str, u32, bool)> {
         let text = self.condition.as_deref()?;
-        if let Some(parts) = pattern!(r"^([0-9]{1,6})\\(n?mid)([a-z])$").captures(text) {
+        if let Some(parts) = pattern!(r"^([1-9][0-9]{0,5})\\(n?mid)([a-z])$").captures(text) {
             let name = parts.get(3)?.as_str();
             return Some((name, parts[1].parse().ok()?, &parts[2] == "mid"));
         }

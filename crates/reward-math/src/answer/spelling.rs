@@ -317,7 +317,8 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
     let behind = pattern!(
         r"(?xs)^(.*?\S) (?:[,;\x20]|\\q?quad|\\,|where|\\text\{\x20*where\x20*\})+ (\$?) ([A-Za-z]) \$? \s* (?:\\text\{)? \s*
         (?:is\x20|being\x20|any\x20|an?\x20|arbitrary\x20)*
-        ((?:positive|non-?negative|real|integer|rational|complex|constant|number|parameter|arbitrary|\x20)+?) \s* \}? $"
+        ((?:positive|non-?negative|real|integer|rational|complex|constant|number|parameter|arbitrary)
+        (?:positive|non-?negative|real|integer|rational|complex|constant|number|parameter|arbitrary|\x20)*?) \s* \}? $"
     );
     if let Some(parts) = behind.captures(folded) {
         let rest = parts.get(1)?.as_str();

@@ -11,7 +11,7 @@ const MOST: usize = 64;
 /// Returns true if both sides are products of cyclic groups with the same powers of primes as orders.
 pub(super) fn isomorphic(a: &Expression, b: &Expression) -> bool {
     let orders = |group| {
-        let mut orders = orders(group).filter(|orders| orders.len() <= MOST)?;
+        let mut orders = orders(group)?;
         orders.sort_unstable();
         Some(orders)
     };
@@ -27,11 +27,12 @@ fn orders(group: &Expression) -> Option<Vec<u32>> {
         }
         Expression::Product(factors) if factors.len() <= MOST => {
             let all = factors.iter().map(orders).collect::<Option<Vec<_>>>()?;
-            Some(all.concat())
+            Some(all.concat()).filter(|orders| orders.len() <= MOST)
         }
         Expression::Power(base, exponent) => {
             let count = usize::try_from(exponent.as_integer()?).ok()?;
-            (count <= MOST).then(|| orders(base)).flatten().map(|base| base.repeat(count))
+            let base = (count <= MOST).then(|| orders(base)).flatten()?;
+            (base.len() * count <= MOST).then(|| base.repeat(count))
         }
         _ => None,
     }

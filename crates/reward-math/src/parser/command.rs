@@ -97,11 +97,8 @@ impl Parser {
             matches!(name, "overline" | "bar") && !inner.has_variable() && inner.holds("i");
         Ok(match inner {
             inner if matches!(name, "boxed" | "fbox") => inner,
-            // `\hat{\mathbf i}`
-            Expression::Symbol(letter)
-                if name == "hat" && lists("i j k", letter.trim_start_matches("\\vec ")) =>
-            {
-                Expression::Symbol(format!("\\vec {}", letter.trim_start_matches("\\vec ")))
+            Expression::Symbol(letter) if name == "hat" && lists("i j k", &letter) => {
+                Expression::Symbol(format!("\\vec {letter}"))
             }
             // `\hat{\mathbf i}`
             Expression::Symbol(unit) if name == "hat" && unit.starts_with("\\vec ") => {

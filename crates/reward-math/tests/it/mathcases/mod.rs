@@ -162,18 +162,18 @@ fn reaches_with_known(file: &str, rows: usize, agreed: usize, known: usize) {
 
 /// Files of derivations in a box and of hostile rows, with known false positives.
 ///
-/// The fourth: `CO` for `Co`, two orders, and which of two roots is the double one. The sixth: an order of moves, (2, 5) for
+/// The fourth: `CO` for `Co`, two orders, and which of two roots is the double one. The sixth: (2, 5) for
 /// 2 < x < 5, per mille beside a formula, and a bound. The seventh: 12 in a box for the area, before which the text says
 /// perimeter, and 4 m/s in a formula, behind which it says the other direction. The eighth holds pairs in the style of the tests
 /// of other graders, and none. The ninth: an option that an edit behind the box replaces, "a dozen 7s", and "double
 /// what we found".
 #[test]
 fn rows_with_known_false_positives_reach_the_floor() {
-    reaches_with_known("examined_4.jsonl", 1620, 1582, 4);
-    reaches_with_known("examined_6.jsonl", 813, 771, 4);
-    reaches_with_known("examined_7.jsonl", 633, 619, 2);
-    reaches_with_known("examined_8.jsonl", 678, 674, 0);
-    reaches_with_known("examined_9.jsonl", 1478, 1449, 3);
+    reaches_with_known("examined_4.jsonl", 1620, 1587, 4);
+    reaches_with_known("examined_6.jsonl", 813, 776, 3);
+    reaches_with_known("examined_7.jsonl", 633, 620, 2);
+    reaches_with_known("examined_8.jsonl", 678, 676, 0);
+    reaches_with_known("examined_9.jsonl", 1478, 1456, 3);
 }
 
 /// Rows with their questions, in six sets: questions with choices; endings without marks, also of base models that go on with
@@ -181,13 +181,20 @@ fn rows_with_known_false_positives_reach_the_floor() {
 /// product that a response ends with before its value; two parts with the wrong names; and choices in numbers.
 #[test]
 fn rows_with_choices_endings_and_answer_keys_reach_the_floor() {
-    reaches_with_known("examined_10.jsonl", 1460, 1309, 4);
+    reaches_with_known("examined_10.jsonl", 1460, 1321, 4);
 }
 
 /// Four sets of whole responses: one of them hostile, one of rare notations. Known: `Co` for `CO`, and odds of 1:3 for a probability.
 #[test]
 fn rows_of_whole_responses_reach_the_floor() {
-    reaches_with_known("examined_11.jsonl", 1200, 1157, 2);
+    reaches_with_known("examined_11.jsonl", 1200, 1167, 2);
+}
+
+/// Seven sets of whole responses: ordinary ones, a hostile set, pairs in the style of other graders' tests, two sets of college
+/// sciences, two of competitions. Known: the size of a matrix with its rows and columns exchanged.
+#[test]
+fn rows_of_colleges_and_competitions_reach_the_floor() {
+    reaches_with_known("examined_12.jsonl", 1820, 1755, 1);
 }
 
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
