@@ -76,11 +76,13 @@ pub(crate) fn decided(
     };
     let last = derivation.map(|derivation| &derivation.last);
     let ends = last.into_iter().chain(response.tail.as_deref());
-    if let Some(decided) = facts::decided(response, gold, verdict.is_right(), options.fuel) {
+    if let Some(decided) =
+        Comparison::decide_facts(response, gold, verdict.is_right(), options.fuel)
+    {
         return (decided, None);
     }
     // The last of several facts does not stand for all.
-    let apart = !facts::in_words(response, gold);
+    let apart = !Comparison::names_facts(response, gold);
     for end in ends.filter(|_| !verdict.is_right() && apart) {
         if let Some(verdict) = if_right(end, gold, options)
             && alike.iter().all(agrees)

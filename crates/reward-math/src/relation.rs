@@ -2,6 +2,7 @@
 
 mod labels;
 mod multiple;
+mod quantity;
 
 use crate::answer::{Node, Relation};
 use crate::expression::{Expression, is_constant};
@@ -14,6 +15,7 @@ pub(crate) use labels::{
     tuples_of_one, values_of_labelled,
 };
 pub(crate) use multiple::{cleared, proportional};
+pub(crate) use quantity::{extreme, segment};
 
 /// Operations that a problem asks to undo: `\ln x = 2` names no 2, as `\cos A = 2` does.
 const OPERATIONS: &str = "ln log logarithm factorial binomial degrees pm mp sum prod";
@@ -321,7 +323,7 @@ pub(crate) fn is_label(label: &Node) -> bool {
             Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
             // `p(x) + q(x)`
             Expression::Sum(parts) | Expression::Product(parts)
-                if parts.iter().all(is_value_of) || labels::is_derivative(parts) =>
+                if parts.iter().all(is_value_of) || is_derivative(parts) =>
             {
                 true
             }
@@ -333,6 +335,13 @@ pub(crate) fn is_label(label: &Node) -> bool {
         }
         _ => false,
     }
+}
+
+/// Returns true for the factors of `D_{\mathbf u} f(3, 4)`, a derivative in a direction, and of the change `\Delta S`.
+fn is_derivative(factors: &[Expression]) -> bool {
+    matches!(factors, [Expression::Symbol(name), function]
+        if name.starts_with("D_") && (is_value_of(function) || is_variable(function))
+            || name == "\\Delta" && is_variable(function))
 }
 
 fn is_value_of(expression: &Expression) -> bool {
@@ -440,11 +449,11 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     let of_others = matches!((left.plain(), right.plain()),
         (Some(Expression::Function(_, a)), Some(Expression::Function(_, b))) if a != b);
     if left == right
-        || labels::named_alike(left, right)
+        || quantity::named_alike(left, right)
         || !of_others && both(extreme)
         || both(segment)
         || !opposite && both(base)
-        || labels::one_quantity(left, right)
+        || quantity::one_quantity(left, right)
     {
         return true;
     }
@@ -459,40 +468,7 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     };
     is_function(left) && is_name(right, left)
         || is_name(left, right) && is_function(right)
-        || labels::are_potentials(left, right)
-}
-
-/// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".
-pub(crate) fn extreme(label: &Node) -> Option<String> {
-    let name = match label {
-        Node::Words(words) => words,
-        // `\max f`
-        Node::Value { expression: Expression::Function(name, _), .. } => name,
-        other => other.symbol()?,
-    };
-    // `\max A`, without the space
-    if pattern!(r"^(?:max|min)[A-Z]").is_match(name) {
-        return None;
-    }
-    let name = name.to_lowercase();
-    let named = |extreme: &&str| name.starts_with(extreme) || name.contains(&format!("_{extreme}"));
-    ["max", "min"].into_iter().find(named).map(str::to_owned)
-}
-
-/// Returns the ends of a segment in `AB`, `|AB|` and `\overline{AB}`.
-pub(crate) fn segment(label: &Node) -> Option<String> {
-    let inner = match label.plain()? {
-        Expression::Function(name, inner) if name == "abs" || name == "overline" => {
-            inner.first()?
-        }
-        other => other,
-    };
-    let Expression::Product(ends) = inner else { return None };
-    let capital = |name: &&str| name.starts_with(char::is_uppercase);
-    let end = |end| Expression::as_symbol(end).filter(capital);
-    let mut ends: Vec<&str> = ends.iter().map(end).collect::<Option<_>>()?;
-    ends.sort_unstable();
-    (ends.len() == 2).then(|| ends.concat())
+        || quantity::are_potentials(left, right)
 }
 
 pub(crate) fn symbol(node: &Node) -> Option<&str> {

@@ -1,4 +1,4 @@
-//! What an answer declares of its letters: `f(x) = mx + n \text{ for arbitrary real } m, n`, `k \in \mathbb{Z}`, `x \ne 1`.
+//! Declarations of an answer about its letters: `f(x) = mx + n \text{ for arbitrary real } m, n`, `k \in \mathbb{Z}`, `x \ne 1`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use regex::Captures;
 use super::spelling::{self, set_in_words, spelling};
 use crate::table::{lists, pattern};
 
-/// What an answer declares of its letters.
+/// Declarations of an answer about its letters.
 #[derive(Debug, Default)]
 pub(super) struct Declared {
     /// The text without the declarations.

@@ -76,14 +76,14 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
 pub(super) fn in_radians(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
     let all = |nodes: &[Node]| nodes.iter().map(radians).collect::<Vec<_>>();
     let with_pi = |nodes: &[Node]| {
-        nodes.iter().any(|node| {
-            let mut found = false;
+        let mut holds = false;
+        for node in nodes {
             let _copy = node.mapped(&mut |side| {
-                found |= side.holds("\\pi");
+                holds |= side.holds("\\pi");
                 side.clone()
             });
-            found
-        })
+        }
+        holds
     };
     let (first, second) = (all(response), all(gold));
     let changed = (first != response && with_pi(gold)) || (second != gold && with_pi(response));

@@ -19,8 +19,10 @@ impl Comparison {
         if let Some([pairs, others]) = correspondences(left, right) {
             let same = pairs == others;
             let [pairs, others] = [pairs, others].map(|pairs| format!("{pairs:?}"));
-            let found = || Ok((true, Rung::Relation));
-            return if same { found() } else { self.shapes(Rung::Relation, pairs, others) };
+            if same {
+                return Ok((true, Rung::Relation));
+            }
+            return self.shapes(Rung::Relation, pairs, others);
         }
         let [bounds, others] = [left, right].map(bounds_of_member);
         if bounds.is_some() || others.is_some() {

@@ -7,30 +7,32 @@ use crate::answer::{Answer, Node};
 use crate::verdict::{ParseError, Side, Verdict};
 use crate::words;
 
-/// Returns the verdict on the facts of both answers, if it is another than that on their readings.
-pub(super) fn decided(
-    response: &Answer,
-    gold: &Answer,
-    is_right: bool,
-    fuel: u64,
-) -> Option<Verdict> {
-    let (facts, others) = facts(response, gold)?;
-    if is_right && !one_by_one(facts, others) {
-        return None;
-    }
-    match Comparison::new(fuel).compare(facts, others) {
-        Ok((true, rung)) if !is_right => Some(Verdict::decided(true, rung)),
-        // "0 is stable, 1 is unstable" for "1 is stable, 0 is unstable"
-        Ok((false, _)) if is_right => {
-            Some(Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided })
+impl Comparison {
+    /// Returns the verdict on the facts of both answers, if it is another than that on their readings.
+    pub(super) fn decide_facts(
+        response: &Answer,
+        gold: &Answer,
+        is_right: bool,
+        fuel: u64,
+    ) -> Option<Verdict> {
+        let (facts, others) = facts(response, gold)?;
+        if is_right && !one_by_one(facts, others) {
+            return None;
         }
-        _ => None,
+        match Comparison::new(fuel).compare(facts, others) {
+            Ok((true, rung)) if !is_right => Some(Verdict::decided(true, rung)),
+            // "0 is stable, 1 is unstable" for "1 is stable, 0 is unstable"
+            Ok((false, _)) if is_right => {
+                Some(Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided })
+            }
+            _ => None,
+        }
     }
-}
 
-/// Returns true if both answers have facts, named in words.
-pub(super) fn in_words(response: &Answer, gold: &Answer) -> bool {
-    [response, gold].iter().all(|answer| answer.facts.as_ref().is_some_and(named_in_words))
+    /// Returns true if both answers have facts, named in words.
+    pub(super) fn names_facts(response: &Answer, gold: &Answer) -> bool {
+        [response, gold].iter().all(|answer| answer.facts.as_ref().is_some_and(named_in_words))
+    }
 }
 
 /// Returns true if words alone name the values: `y = 4, x = 1` is not the point (4, 1).
