@@ -355,7 +355,7 @@ pub(crate) fn numbered_choices(spelling: &str) -> Vec<char> {
 
 /// Returns true if the letters of a list are an order, and another list holds them in another one.
 ///
-/// `A, B, D, E, C` is an order, and `A, B, C, D` chooses none of its letters; `A, B, D` is a choice.
+/// `A, B, D, E, C` is an order, and `A, B, C, D` chooses none of its letters; `D, A, B` leaves one out and is a choice.
 pub(crate) fn in_another_order(other: &str, order: &str) -> bool {
     let (Some(other), Some(order)) = (listed(other), listed(order)) else { return false };
     let [sorted, other_sorted] = [&order, &other].map(|letters| {
@@ -365,7 +365,9 @@ pub(crate) fn in_another_order(other: &str, order: &str) -> bool {
     });
     let rises = sorted == order;
     let is_run = sorted.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-    let is_order = !rises || is_run && order.len() > 3;
+    // `L, R, R, L` are moves.
+    let repeats = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+    let is_order = repeats || is_run && (!rises || order.len() > 3);
     is_order && other_sorted == sorted && other != order
 }
 
@@ -380,7 +382,7 @@ pub(crate) fn spell_one_order(text: &str, other: &str) -> bool {
 
 /// Returns the capital letters between commas, three or more, as written.
 fn listed(spelling: &str) -> Option<Vec<u8>> {
-    let plain = pattern!(r"\text\{ *,? *(?:and )? *\}|\b(?:and )| ").replace_all(spelling, ",");
+    let plain = pattern!(r"\\text\{ *,? *(?:and)? *\}|\band |[ ]").replace_all(spelling, ",");
     let parts = plain.split(',').filter(|part| !part.is_empty());
     let letters: Vec<u8> = parts
         .map(|part| part.bytes().next().filter(|c| part.len() == 1 && c.is_ascii_uppercase()))
