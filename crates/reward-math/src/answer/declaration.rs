@@ -8,7 +8,7 @@ use super::spelling::{self, set_in_words, spelling};
 use crate::table::{lists, pattern};
 
 /// Declarations of an answer about its letters.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Declared {
     /// The text without the declarations.
     pub(super) rest: String,

@@ -195,7 +195,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let once = [
         natural,
         diverges,
-        estimated(folded),
+        starred(folded),
         measured,
         fraction,
         permutation,
@@ -208,21 +208,14 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
 }
 
-/// Returns the value of `y` for `\hat y = 2x + 3`, of `P` for `P^* = 20`.
-fn estimated(folded: &str) -> Option<Node> {
-    let name = pattern!(
-        r"^(?:\\(?:wide)?hat\s*\{?\s*(\\?[a-zA-Z]+)\s*\}?|([a-zA-Z])\s*\^\s*\{?\s*(?:\*|\\ast|\\star)\s*\}?)\s*=([^=]+)$"
-    );
+/// Returns the value of `P` for `P^* = 20`, but none for the conjugate `z^* = 3 - 4i` and the adjoint matrix `A^*`.
+fn starred(folded: &str) -> Option<Node> {
+    let name = pattern!(r"^([a-zA-Z])\s*\^\s*\{?\s*(?:\*|\\ast|\\star)\s*\}?\s*=([^=]+)$");
     let parts = name.captures(folded)?;
-    let name = parts.get(1).or(parts.get(2))?.as_str();
-    let value = read(&parts[3], true).ok()?;
-    let label = Expression::symbol(name);
-    // `z^* = 3 - 4i` is a conjugate, `A^*` an adjoint matrix.
+    let value = read(&parts[2], true).ok()?;
     let real = value.expression().is_some_and(|value| !value.holds("i"));
-    if parts.get(2).is_some() && !real {
-        return None;
-    }
-    (!value.names().contains(name)).then(|| Node::equation(label.into(), value))
+    let fits = real && !value.names().contains(&parts[1]);
+    fits.then(|| Node::equation(Expression::symbol(&parts[1]).into(), value))
 }
 
 /// Returns the pairs of `\lambda = 0: (-2, 1), \lambda = 5: (1, 2)`.
