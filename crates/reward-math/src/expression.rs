@@ -244,10 +244,10 @@ impl Expression {
             Self::Symbol(name) if !is_constant(name) => visit(name, whole),
             Self::Power(a, b) => {
                 a.each_variable(whole, visit);
-                // (-1)^n is real only for integer n, and so may be (1 - \sqrt5)^n.
-                let difference =
-                    matches!(**a, Self::Sum(_) | Self::Quotient(..)) && !a.has_variable();
-                let negative = a.literal().map_or(difference, |base| base < Rational::ZERO);
+                // (-1)^n is real only for integer n, and so may be (-1/3)^n and (1 - \sqrt5)^n.
+                let signed = matches!(**a, Self::Sum(_) | Self::Quotient(..) | Self::Negative(_));
+                let negative =
+                    a.literal().map_or(signed && !a.has_variable(), |base| base < Rational::ZERO);
                 b.each_variable(whole, &mut |name, is_whole| {
                     visit(name, is_whole || negative && !is_real(name));
                 });

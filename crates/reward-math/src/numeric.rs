@@ -8,6 +8,7 @@ use dashu::Rational;
 use dashu::base::{Abs, BitTest};
 
 mod complex;
+mod elementary;
 mod evaluate;
 mod function;
 mod integral;
@@ -317,9 +318,10 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
         // Later points reach further; index separates n and k, with n mostly the larger.
         return Rational::from(2 + attempt / 2 + state % 5);
     }
-    let size = i64::try_from(state % 960).unwrap_or_default() + 33;
+    // An odd number over a power of 2 is exact, and no fraction of an answer.
+    let size = i64::try_from(state % 960 | 1).unwrap_or_default() + 32;
     // The first points lie in (0, 1), where most functions are defined; then up to 8 and on both sides of 0.
-    let bottom = if attempt < 4 { 1009 } else { 127 };
+    let bottom = if attempt < 4 { 1024 } else { 128 };
     // The first point on both sides of 0 is negative in every coordinate.
     let negative = attempt == BOTH_SIGNS || attempt > BOTH_SIGNS && state & (1 << 40) == 0;
     Rational::from_parts_signed((if negative { -size } else { size }).into(), bottom.into())

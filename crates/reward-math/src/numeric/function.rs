@@ -1,18 +1,16 @@
 //! Enclosures of elementary functions.
 
 use dashu::Integer;
-use dashu::base::Approximation;
-use dashu::float::round::mode::{Down, Up};
-use dashu::float::{ConstCache, Context, Repr};
+use dashu::float::Repr;
 
-use super::real::{Arithmetic, Failure, Real, Result, Rounded, between, end, magnitude, negated};
-
-/// A function of a number, rounded in one direction.
-type Rule<R> = fn(&Context<R>, &Repr<2>, Option<&mut ConstCache>) -> Rounded<R>;
+use super::elementary::{arc_tangent, cosine_and_sine, exp, logarithm};
+use super::real::{Arithmetic, Failure, Real, Result, between, end, magnitude, negated};
 
 /// Most bits before the point of an argument of sine or cosine, or of an exponent of `exp`. Reducing a larger one by π
 /// would need as many digits of π.
 const LARGEST_REDUCED: isize = 256;
+/// Most bits before the point of a tangent whose angle is not that of its inverse.
+const LARGEST_TANGENT: isize = 20;
 
 impl Arithmetic {
     pub(super) fn exp(&mut self, value: &Real) -> Result<Real> {
@@ -24,7 +22,7 @@ impl Arithmetic {
         if value.size() > 60 {
             return Err(Failure::TooLarge);
         }
-        self.by_ends(value, Context::exp, Context::exp)
+        self.by_ends(value, |field, x| Ok(exp(x, field.bits)))
     }
 
     pub(super) fn logarithm(&mut self, value: &Real) -> Result<Real> {
@@ -36,7 +34,7 @@ impl Arithmetic {
                 () => Failure::Unclear,
             });
         }
-        self.by_ends(value, Context::ln, Context::ln)
+        self.by_ends(value, |field, x| logarithm(x, field.bits))
     }
 
     pub(super) fn pi(&mut self) -> Result<Real> {
@@ -72,44 +70,42 @@ impl Arithmetic {
         if let Some(same) = self.identity(value) {
             return same;
         }
-        self.by_slope(value, Context::sin)
+        let [_, sine] = self.cosine_and_sine(value)?;
+        Ok(sine)
     }
 
     pub(super) fn cosine(&mut self, value: &Real) -> Result<Real> {
         if self.is_tiny(value) {
             return Ok(self.nearly_one());
         }
-        self.by_slope(value, Context::cos)
+        let [cosine, _] = self.cosine_and_sine(value)?;
+        Ok(cosine)
     }
 
-    /// Encloses a function of slope at most 1: its value at the lower end, widened by the width of the interval.
-    fn by_slope(&mut self, value: &Real, function: Rule<Down>) -> Result<Real> {
+    /// Encloses functions of slope at most 1: their values at the lower end, widened by the width of the interval.
+    fn cosine_and_sine(&mut self, value: &Real) -> Result<[Real; 2]> {
         self.spend_on_function(60)?;
         if value.size() > LARGEST_REDUCED {
             return Err(Failure::TooLarge);
         }
-        let width = end(self.up.sub(&value.high, &value.low))?;
-        // The lower value is rounded down by less than one unit of its last place, at most 2^(1 - bits).
-        let unit = Repr::new(Integer::ONE, 1 - isize::try_from(self.bits).unwrap_or(isize::MAX));
-        let slack = end(self.up.add(&width, &unit))?;
-        let at_low = end(function(&self.down, &value.low, Some(&mut self.constants)))?;
+        let slack = end(self.up.sub(&value.high, &value.low))?;
         let one = Repr::<2>::one();
-        let low = end(self.down.sub(&at_low, &slack))?.max(negated(&one));
-        let high = end(self.up.add(&at_low, &slack))?.min(one);
-        Ok(Real { low, high })
+        let [across, up] = cosine_and_sine(&value.low, self.bits).map(|Real { low, high }| {
+            let low = end(self.down.sub(&low, &slack))?.max(negated(&one));
+            Ok(Real { low, high: end(self.up.add(&high, &slack))?.min(one.clone()) })
+        });
+        Ok([across?, up?])
     }
 
     /// Encloses an increasing function by its values at both ends.
-    fn by_ends(&mut self, value: &Real, below: Rule<Down>, above: Rule<Up>) -> Result<Real> {
-        let low = below(&self.down, &value.low, Some(&mut self.constants));
-        if !value.is_exact() {
-            return between(low, above(&self.up, &value.high, Some(&mut self.constants)));
-        }
-        let exact = matches!(low, Ok(Approximation::Exact(_)));
-        let low = end(low)?;
-        let unit = magnitude(&low).saturating_sub_unsigned(self.bits);
-        let unit = if exact { Repr::zero() } else { Repr::new(Integer::ONE, unit) };
-        Ok(Real { high: end(self.up.add(&low, &unit))?, low })
+    fn by_ends(
+        &mut self,
+        value: &Real,
+        function: impl Fn(&mut Self, &Repr<2>) -> Result<Real>,
+    ) -> Result<Real> {
+        let low = function(self, &value.low)?;
+        let high = if value.is_exact() { low.high } else { function(self, &value.high)?.high };
+        self.rounded(&Real { low: low.low, high })
     }
 
     pub(super) fn arc_tangent(&mut self, value: &Real) -> Result<Real> {
@@ -117,7 +113,21 @@ impl Arithmetic {
             return same;
         }
         self.spend_on_function(80)?;
-        self.by_ends(value, Context::atan, Context::atan)
+        self.angle(value)
+    }
+
+    /// Returns the angle of a tangent.
+    fn angle(&mut self, tangent: &Real) -> Result<Real> {
+        self.by_ends(tangent, |field, x| {
+            if magnitude(x) <= LARGEST_TANGENT {
+                return arc_tangent(x, field.bits);
+            }
+            // The inverse of a tangent is that of what the angle lacks to a right one.
+            let inverse = field.divide(&Real::from(1), &Real::exactly(x.clone()))?;
+            let (rest, quarter) = (field.angle(&inverse)?, field.pi()?.shifted(-1));
+            let quarter = if inverse.is_negative() { quarter.negated() } else { quarter };
+            field.subtract(&quarter, &rest)
+        })
     }
 
     pub(super) fn arc_sine(&mut self, value: &Real) -> Result<Real> {
@@ -133,6 +143,17 @@ impl Arithmetic {
         // An end outside of the domain by rounding only is replaced by the end of the domain.
         let low = value.low.clone().max(minus_one);
         let high = value.high.clone().min(one);
-        self.by_ends(&Real { low, high }, Context::asin, Context::asin)
+        self.by_ends(&Real { low, high }, |field, x| {
+            let (one, x) = (Real::from(1), Real::exactly(x.clone()));
+            let (above, below) = (field.add(&one, &x)?, field.subtract(&one, &x)?);
+            let square = field.multiply(&above, &below)?;
+            if square.is_exactly(0) {
+                let quarter = field.pi()?.shifted(-1);
+                return Ok(if x.is_negative() { quarter.negated() } else { quarter });
+            }
+            let root = field.root(&square, 2)?;
+            let tangent = field.divide(&x, &root)?;
+            field.angle(&tangent)
+        })
     }
 }

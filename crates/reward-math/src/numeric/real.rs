@@ -46,7 +46,7 @@ pub(super) struct Arithmetic {
     pub(super) down: Context<Down>,
     pub(super) up: Context<Up>,
     pub(super) bits: usize,
-    /// Digits of π and of logarithms, calculated once.
+    /// Digits of π, calculated once.
     pub(super) constants: ConstCache,
     /// Remaining fuel, in limbs of arithmetic.
     pub(super) fuel: u64,
@@ -63,12 +63,16 @@ pub(super) struct Arithmetic {
 
 impl From<i64> for Real {
     fn from(value: i64) -> Self {
-        let value = Repr::new(Integer::from(value), 0);
-        Self { low: value.clone(), high: value }
+        Self::exactly(Repr::new(Integer::from(value), 0))
     }
 }
 
 impl Real {
+    /// Returns the interval that holds only this number.
+    pub(super) fn exactly(value: Repr<2>) -> Self {
+        Self { low: value.clone(), high: value }
+    }
+
     /// Returns true if the interval holds only `value`.
     pub(super) fn is_exactly(&self, value: i64) -> bool {
         self.low == self.high && self.low == Repr::new(Integer::from(value), 0)
@@ -258,8 +262,7 @@ impl Arithmetic {
     /// Returns an enclosure that holds only the integer.
     pub(super) fn integer(&mut self, value: &Integer) -> Result<Real> {
         self.spend(1 + value.bit_len() as u64 / 1024)?;
-        let exact = Repr::new(value.clone(), 0);
-        Ok(Real { low: exact.clone(), high: exact })
+        Ok(Real::exactly(Repr::new(value.clone(), 0)))
     }
 
     pub(super) fn add(&mut self, a: &Real, b: &Real) -> Result<Real> {
@@ -348,6 +351,12 @@ impl Arithmetic {
         }
         let index = index as usize;
         between(self.down.nth_root(index, &value.low), self.up.nth_root(index, &value.high))
+    }
+
+    /// Returns an interval of longer numbers, rounded outwards.
+    pub(super) fn rounded(&self, value: &Real) -> Result<Real> {
+        let one = Repr::<2>::one();
+        between(self.down.mul(&value.low, &one), self.up.mul(&value.high, &one))
     }
 
     /// Returns the floor; unclear if an integer lies inside the interval.
