@@ -118,7 +118,7 @@ pub(crate) fn unwrapped<'a>(pattern: &Pattern, text: &'a str) -> &'a str {
 
 /// Returns true if the list, in one text with spaces between, holds the word.
 pub(crate) fn lists(list: &str, word: &str) -> bool {
-    list.split(' ').any(|known| known == word)
+    list.as_bytes().split(|byte| *byte == b' ').any(|known| known == word.as_bytes())
 }
 
 /// Returns true if the text begins so, in small or capital letters.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use dashu::Rational;
-use regex::Captures;
+use regex::{Captures, RegexSet};
 
 use super::{notation, substance};
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
@@ -60,17 +60,22 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
     }
 }
 
-/// A notation: a part of its text, its pattern, and the notation that the parser reads.
-type Rewrite = (&'static str, Pattern, &'static str);
+/// Notations: their patterns, and what the parser reads for each.
+struct Rewrites {
+    /// A part of the text of each.
+    parts: RegexSet,
+    patterns: Vec<(Pattern, &'static str)>,
+}
 
-static REWRITES: LazyLock<Vec<Rewrite>> = LazyLock::new(|| {
+static REWRITES: LazyLock<Rewrites> = LazyLock::new(|| {
     let lines = include_str!("rewrites.txt").lines().filter(|line| !line.starts_with('#'));
     let rewrite = |line: &'static str| {
         let mut parts = line.split(" ⇒ ");
         let (part, pattern) = (parts.next()?, parts.next()?);
-        Some((part, compiled(pattern), parts.next()?))
+        Some((regex::escape(part), (compiled(pattern), parts.next()?)))
     };
-    lines.filter_map(rewrite).collect()
+    let (parts, patterns): (Vec<_>, _) = lines.filter_map(rewrite).unzip();
+    Rewrites { parts: RegexSet::new(parts).expect("constant parts"), patterns }
 });
 
 /// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
@@ -78,10 +83,9 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if let Some(residues) = notation::other_residues(folded) {
         return Cow::Owned(residues);
     }
-    for (part, pattern, read) in REWRITES.iter() {
-        if folded.contains(part)
-            && let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read)
-        {
+    for place in &REWRITES.parts.matches(folded) {
+        let (pattern, read) = &REWRITES.patterns[place];
+        if let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read) {
             return rewritten;
         }
     }

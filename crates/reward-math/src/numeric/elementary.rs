@@ -11,7 +11,7 @@ use dashu::float::Repr;
 use super::real::{Failure, Real, Result, magnitude};
 
 /// Bits of a working precision beyond those of the result.
-const GUARD: usize = 64;
+const GUARD: usize = 32;
 /// Position of the leading bit below which a series needs no guess before it.
 const NEAR: isize = -20;
 
@@ -145,7 +145,7 @@ fn relative(x: &Repr<2>, bits: usize) -> usize {
 
 /// Returns how often `x` is halved before its series: as many squares then as the series has terms, about.
 fn halvings(x: &Repr<2>, bits: usize) -> usize {
-    magnitude(x).saturating_add_unsigned(bits.isqrt() / 2).try_into().unwrap_or_default()
+    magnitude(x).saturating_add_unsigned(bits.isqrt()).try_into().unwrap_or_default()
 }
 
 /// Returns the terms of the series of `e^t` at `t = x / 2^halvings`, as integers in units of `2^-bits`.

@@ -105,7 +105,9 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
                 rows.push(UNREAD.to_owned());
                 row.clear();
             }
-            piece if depth == 0 && brackets == 0 && lists(CONCLUSIONS, piece) => {
+            piece
+                if piece.len() > 1 && depth == 0 && brackets == 0 && lists(CONCLUSIONS, piece) =>
+            {
                 concludes = true;
                 cut |= row.contains(char::is_alphanumeric);
                 row.clear();
