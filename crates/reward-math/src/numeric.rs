@@ -319,7 +319,7 @@ fn coordinate(attempt: u64, index: u64, whole: bool) -> Rational {
         return Rational::from(2 + attempt / 2 + state % 5);
     }
     // An odd number over a power of 2 is exact, and no fraction of an answer.
-    let size = i64::try_from(state % 960 | 1).unwrap_or_default() + 32;
+    let size = i64::try_from((state % 960) | 1).unwrap_or_default() + 32;
     // The first points lie in (0, 1), where most functions are defined; then up to 8 and on both sides of 0.
     let bottom = if attempt < 4 { 1024 } else { 128 };
     // The first point on both sides of 0 is negative in every coordinate.

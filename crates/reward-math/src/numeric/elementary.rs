@@ -53,8 +53,8 @@ pub(super) fn exp(x: &Repr<2>, bits: usize) -> Real {
 fn power_of_e(x: &Repr<2>, bits: usize) -> Fixed {
     let halvings = halvings(x, bits);
     let precision = bits + GUARD + 2 * halvings;
-    let ([a, b, c, d], mut error) = terms(x, halvings, precision);
-    let (mut value, mut bits) = (a + b + c + d, precision.cast_signed());
+    let (sums, mut error) = terms(x, halvings, precision);
+    let (mut value, mut bits) = (sums.iter().sum::<Integer>(), precision.cast_signed());
     for _ in 0..halvings {
         // Of the digits of a square the first are kept. Its error is less than 3 times that of a factor, and a rounding.
         let square = &value * &value;
@@ -75,8 +75,8 @@ pub(super) fn cosine_and_sine(x: &Repr<2>, bits: usize) -> [Real; 2] {
 fn turn(x: &Repr<2>, bits: usize) -> [Fixed; 2] {
     let halvings = halvings(x, bits);
     let bits = bits + GUARD + 2 * halvings;
-    let ([a, b, c, d], mut error) = terms(x, halvings, bits);
-    let (mut across, mut up) = (a - c, b - d);
+    let (sums, mut error) = terms(x, halvings, bits);
+    let (mut across, mut up) = (&sums[0] - &sums[2], &sums[1] - &sums[3]);
     for _ in 0..halvings {
         let square = ((&across + &up) * (&across - &up)) >> bits;
         up = (across * up) >> (bits - 1);
