@@ -1,4 +1,4 @@
-//! Definite integrals and infinite series against their closed forms, which are the oracle.
+//! Definite integrals, infinite series and elementary functions against closed forms and mpmath, which are the oracles.
 
 use reward_math::{Gold, Options, Rung, Verdict};
 
@@ -110,6 +110,27 @@ fn random_limits_have_the_values_of_mpmath() {
         assert!(!near.is_right(), "{limit} is not {value} and more: {near:?}");
     }
     assert!(decided * 5 >= rows.len() * 4, "{decided} of {} decided", rows.len());
+}
+
+/// Values by mpmath with 60 digits behind leading zeros or more: `data/functions.py` makes the file.
+#[test]
+fn functions_of_numbers_of_any_size_have_the_values_of_mpmath() {
+    #[derive(serde::Deserialize)]
+    struct Row {
+        function: String,
+        value: String,
+    }
+    for row in include_str!("../data/functions.jsonl").lines() {
+        let Row { function, value } = serde_json::from_str(row).expect("a function and its value");
+        let right = verdict(&function, &value);
+        assert!(right.is_right(), "{function} is {value}: {right:?}");
+        // Three units of the last place beside it.
+        let places = value.split_once('.').map_or(0, |(_, digits)| digits.len());
+        for beside in ["+", "-"] {
+            let near = verdict(&function, &format!(r"{value} {beside} 3 \cdot 10^{{-{places}}}"));
+            assert!(matches!(near, Verdict::Wrong { .. }), "{function} {beside}: {near:?}");
+        }
+    }
 }
 
 #[test]
