@@ -44,19 +44,6 @@ pub enum TokenizerError {
         /// The tokenizer's message.
         problem: String,
     },
-    /// The tokenizer has more tokens than the model has rows of the embedding.
-    #[error(
-        "{}: token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {vocabulary}",
-        path.display()
-    )]
-    Vocabulary {
-        /// The tokenizer's file.
-        path: PathBuf,
-        /// The largest id the tokenizer can give.
-        largest: u32,
-        /// The `vocab_size` of `config.json`.
-        vocabulary: usize,
-    },
 }
 
 impl TokenizerError {
@@ -208,14 +195,16 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Vocabulary`], naming the file and both numbers.
+    /// [`TokenizerError::Malformed`], naming the file and both numbers.
     pub fn check_vocabulary(&self, model_vocab_size: usize) -> Result<(), TokenizerError> {
         let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         if (largest as usize) < model_vocab_size {
             return Ok(());
         }
-        let path = self.path.clone();
-        Err(TokenizerError::Vocabulary { path, largest, vocabulary: model_vocab_size })
+        let expected = format!("ids below vocab_size = {model_vocab_size}");
+        let problem =
+            format!("token id {largest} is outside the model's vocabulary, expected {expected}");
+        Err(TokenizerError::Malformed { path: self.path.clone(), problem })
     }
 
     /// Returns the ids that end a response, ascending: all those of `generation_config.json`, else of `config.json`,
