@@ -28,8 +28,9 @@ pub enum LogitsError {
 
 /// A softmax distribution over actions `0..n`.
 ///
-/// Checked once, on construction; every method is then total. A logit of `-∞` marks an impossible
-/// action: it has probability 0 and takes part in nothing.
+/// Checked once, on construction. Every function of this crate that takes a column beside it, such as a step or an advantage, is
+/// then total for one value per action, and panics otherwise; sums that are exact also panic on a value that is not finite
+/// at a possible action. A logit of `-∞` marks an impossible action: it has probability 0 and takes part in nothing.
 ///
 /// All quantities are anchored at the most probable action ("mode"): with gaps `y_a = z_a - z_mode`
 /// and `T = Σ_{a≠mode} e^{y_a}`, every sum has terms of one sign, so that entropies and covariances
@@ -142,10 +143,6 @@ impl Categorical {
     }
 
     /// Mean of a function of the action, `E_{a~π}[x(a)]`.
-    ///
-    /// # Panics
-    ///
-    /// If `x` does not hold one value per action.
     pub fn mean(&self, x: &[f64]) -> f64 {
         self.check_length(x);
         x[self.mode] + self.mean_over_mode(x)
@@ -157,10 +154,6 @@ impl Categorical {
     /// Computed from differences to the mode, never as `E[xy] - E[x]E[y]`, so that it keeps its
     /// relative accuracy where almost all probability sits on one action. Values at actions of
     /// probability 0 are not read.
-    ///
-    /// # Panics
-    ///
-    /// If `x` or `y` does not hold one value per action.
     pub fn covariance(&self, x: &[f64], y: &[f64]) -> f64 {
         self.check_length(x);
         self.check_length(y);
@@ -224,10 +217,6 @@ impl Categorical {
 
     /// Adds to `d_logits` the gradient that reaches the logits through the entropy:
     /// `-d_entropy · S_k` for every action `k`, with [`entropy_score`](Self::entropy_score) `S`.
-    ///
-    /// # Panics
-    ///
-    /// If `d_logits` does not hold one value per action.
     pub fn vjp_entropy(&self, d_entropy: f64, d_logits: &mut [f64]) {
         self.check_length(d_logits);
         for (action, d_logit) in d_logits.iter_mut().enumerate() {

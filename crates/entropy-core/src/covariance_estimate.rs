@@ -23,11 +23,7 @@ impl CovarianceDecomposition {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] if a weight is negative or not finite, or all are 0.
-    ///
-    /// # Panics
-    ///
-    /// If an advantage does not hold one value per action.
+    /// [`InputError`] if a weight is negative or not finite, or all are 0.
     pub fn of<'a>(
         states: impl IntoIterator<Item = (f64, &'a Categorical, &'a [f64])>,
     ) -> Result<Self, InputError> {
@@ -88,11 +84,7 @@ impl CovarianceEstimate {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] for fewer than two tokens.
-    ///
-    /// # Panics
-    ///
-    /// If `advantage` does not hold one value per action.
+    /// [`InputError`] for fewer than two tokens.
     pub fn of(policy: &Categorical, advantage: &[f64], tokens: usize) -> Result<Self, InputError> {
         let n = tokens as f64;
         check_parameter("tokens", n, tokens >= 2, "at least 2")?;

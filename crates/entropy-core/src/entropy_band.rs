@@ -103,7 +103,7 @@ impl EntropyBand {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] if a bound is negative or no number, or the floor lies above the ceiling.
+    /// [`InputError`] if a bound is negative or no number, or the floor lies above the ceiling.
     pub fn new(floor: Option<f64>, ceiling: Option<f64>) -> Result<Self, InputError> {
         let (floor, ceiling) = (floor.unwrap_or(0.0), ceiling.unwrap_or(f64::INFINITY));
         let valid = floor >= 0.0 && floor.is_finite();

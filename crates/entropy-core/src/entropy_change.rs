@@ -15,10 +15,6 @@ impl Categorical {
     /// 1e-13, and an exact 0 is 0.
     ///
     /// Source: arXiv:2505.22617, Lemma 1; derivation in `docs/theory.md#lemma-1`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn entropy_change_first_order(&self, step: &[f64]) -> f64 {
         exact::figure(self, Direction::step(step), Figure::FirstOrder)
     }
@@ -27,20 +23,12 @@ impl Categorical {
     /// `h''(0) = -E[(1 + log π + H)(δ - E δ)²]`, in nats.
     ///
     /// Derivation: `docs/theory.md#lemma-1`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn entropy_curvature(&self, step: &[f64]) -> f64 {
         exact::figure(self, Direction::step(step), Figure::Curvature)
     }
 
     /// Change of entropy to second order when the logits move by `step`, in nats: Lemma 1 plus half
     /// the [curvature](Self::entropy_curvature). The error falls with the cube of the step.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn entropy_change_second_order(&self, step: &[f64]) -> f64 {
         self.entropy_change_first_order(step) + 0.5 * self.entropy_curvature(step)
     }
@@ -49,10 +37,6 @@ impl Categorical {
     /// `-2 κ₃(δ) - κ₄(log π, δ, δ, δ)` with joint cumulants `κ`, in nats.
     ///
     /// Derivation: `docs/theory.md#higher-orders`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn entropy_third_derivative(&self, step: &[f64]) -> f64 {
         let step = self.centred(step);
         let centred = self.centred_log_probs();
@@ -64,10 +48,6 @@ impl Categorical {
 
     /// Change of entropy to third order when the logits move by `step`, in nats; the error falls
     /// with the fourth power of the step.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn entropy_change_third_order(&self, step: &[f64]) -> f64 {
         self.entropy_change_second_order(step) + self.entropy_third_derivative(step) / 6.0
     }
@@ -76,10 +56,6 @@ impl Categorical {
     ///
     /// Summed directly, not subtracted: the relative error is at most 1e-13 even where both are nearly
     /// equal. Derivation: `docs/theory.md#cancellation`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn first_order_remainder(&self, step: &[f64]) -> f64 {
         exact::figure(self, Direction::step(step), Figure::Remainder)
     }
@@ -93,10 +69,6 @@ impl Categorical {
     ///
     /// with `n` possible actions, maximum and minimum over these. Proof:
     /// `docs/theory.md#remainder-bound`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn remainder_bound(&self, step: &[f64]) -> f64 {
         if self.support() < 2 {
             return 0.0;
@@ -114,10 +86,6 @@ impl Categorical {
     ///
     /// with `ω` the range of the step and `Z` that of the logits, both over the possible actions.
     /// Proof: `docs/theory.md#remainder-bound`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
     pub fn local_remainder_bound(&self, step: &[f64]) -> f64 {
         let range = self.step_range(step);
         let variance = self.covariance(step, step);

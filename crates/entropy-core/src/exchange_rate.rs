@@ -22,10 +22,6 @@ pub struct ExchangeRate {
 
 impl ExchangeRate {
     /// Rates of one state whose reward per action is `advantage`, up to a constant.
-    ///
-    /// # Panics
-    ///
-    /// If `advantage` does not hold one value per action.
     pub fn of(policy: &Categorical, advantage: &[f64], rule: UpdateRule) -> Self {
         let step = rule.step(policy, advantage, 1.0);
         Self {

@@ -41,10 +41,6 @@ impl Categorical {
     /// with `ψ = e^x - 1 - x` and `φ = x e^x - (e^x - 1)`. Its relative error is at most 1e-13, whatever cancels: tiny
     /// steps, peaked policies, orders that vanish or outweigh each other. Derivation: `docs/theory.md#exact-change`
     /// and `docs/theory.md#cancellation`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn entropy_change(&self, step: &[f64]) -> f64 {
         exact::figure(self, Direction::step(step), Figure::Change)
     }
@@ -53,10 +49,6 @@ impl Categorical {
     ///
     /// Source: an exact version of arXiv:2505.22617, Lemma 1; proof in
     /// `docs/theory.md#finite-step-identities`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn entropy_change_identities(&self, step: &[f64]) -> EntropyIdentities {
         let finite = FiniteStep::new(self, step);
         let StepDivergence { new_from_old, old_from_new } = finite.divergence();
@@ -76,10 +68,6 @@ impl Categorical {
     /// steps of any size.
     ///
     /// Derivation: `docs/theory.md#relative-entropy`.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action, or is NaN or infinite at a possible one.
     pub fn step_divergence(&self, step: &[f64]) -> StepDivergence {
         FiniteStep::new(self, step).divergence()
     }
@@ -88,10 +76,6 @@ impl Categorical {
     /// the reference lacks an action of this policy.
     ///
     /// Summed from terms that are never negative. Derivation: `docs/theory.md#relative-entropy`.
-    ///
-    /// # Panics
-    ///
-    /// If the two have different numbers of actions.
     pub fn relative_entropy(&self, reference: &Self) -> f64 {
         self.check_length(reference.log_probs());
         let mut out_of_reach = 0.0; // what the reference gives to actions impossible here

@@ -11,7 +11,7 @@ impl Categorical {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
+    /// [`InputError`] unless `order` is finite and 0 or above.
     pub fn tsallis_entropy(&self, order: f64) -> Result<f64, InputError> {
         check_order(order, order.is_finite())?;
         Ok(-sum(self.possible().map(|action| self.deformed_log_prob(action, order))))
@@ -24,11 +24,7 @@ impl Categorical {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
+    /// [`InputError`] unless `order` is finite and 0 or above.
     pub fn tsallis_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
         check_order(order, order.is_finite())?;
         let step = self.centred(step);
@@ -43,7 +39,7 @@ impl Categorical {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] unless `order` is 0 or above.
+    /// [`InputError`] unless `order` is 0 or above.
     pub fn renyi_entropy(&self, order: f64) -> Result<f64, InputError> {
         check_order(order, true)?;
         let of_mode = self.log_probs()[self.mode()];
@@ -68,11 +64,7 @@ impl Categorical {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] unless `order` is finite and 0 or above.
-    ///
-    /// # Panics
-    ///
-    /// If `step` does not hold one value per action.
+    /// [`InputError`] unless `order` is finite and 0 or above.
     pub fn renyi_change_first_order(&self, order: f64, step: &[f64]) -> Result<f64, InputError> {
         Ok(self.tsallis_change_first_order(order, step)? / self.log_power_sum(order).exp())
     }

@@ -20,7 +20,7 @@ use crate::summation::Accumulator;
 ///
 /// # Errors
 ///
-/// [`InputError::Parameter`] if `success` is not within `0..=1` or the group holds fewer than 2.
+/// [`InputError`] if `success` is not within `0..=1` or the group holds fewer than 2.
 pub fn grpo_clock(success: f64, group_size: usize) -> Result<f64, InputError> {
     check_parameter(
         "success",

@@ -10,36 +10,9 @@ pub enum InputError {
     /// The logits define no distribution.
     #[error(transparent)]
     Logits(#[from] LogitsError),
-    /// A column does not hold one value per action (or token, or state).
-    #[error("`{column}` has {found} values; expected {expected}")]
-    Length {
-        /// Name of the column.
-        column: &'static str,
-        /// Number of values found.
-        found: usize,
-        /// Number of values expected.
-        expected: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("`{column}` is {value} at position {index}; expected a finite number")]
-    NotFinite {
-        /// Name of the column.
-        column: &'static str,
-        /// Position of the value.
-        index: usize,
-        /// The value.
-        value: f64,
-    },
-    /// A single number is out of its range.
-    #[error("`{name}` is {value}; expected {expected}")]
-    Parameter {
-        /// Name of the parameter.
-        name: &'static str,
-        /// Its value.
-        value: f64,
-        /// The range, in words.
-        expected: &'static str,
-    },
+    /// A column does not hold one finite value per action (or token, or state), or a single number is out of its range.
+    #[error("{0}")]
+    Value(String),
     /// The policy can take an action that the reference cannot, so that their divergence is infinite.
     #[error("the reference cannot take action {action}; expected the support of the policy")]
     Support {
@@ -63,49 +36,54 @@ pub fn check_update(policy: &Categorical, advantage: &[f64], eta: f64) -> Result
 
 pub(crate) fn check_column(
     policy: &Categorical,
-    column: &'static str,
+    column: &str,
     values: &[f64],
 ) -> Result<(), InputError> {
     check_length(column, values.len(), policy.actions())?;
     let wrong = |&(index, value): &(usize, &f64)| policy.is_possible(index) && !value.is_finite();
     match values.iter().enumerate().find(wrong) {
-        Some((index, &value)) => Err(InputError::NotFinite { column, index, value }),
+        Some((index, &value)) => Err(not_finite(column, index, value)),
         None => Ok(()),
     }
 }
 
-pub(crate) fn check_length(
-    column: &'static str,
-    found: usize,
-    expected: usize,
-) -> Result<(), InputError> {
-    if found == expected { Ok(()) } else { Err(InputError::Length { column, found, expected }) }
+pub(crate) fn check_length(column: &str, found: usize, expected: usize) -> Result<(), InputError> {
+    if found == expected {
+        return Ok(());
+    }
+    Err(InputError::Value(format!("`{column}` has {found} values; expected {expected}")))
+}
+
+fn not_finite(column: &str, index: usize, value: f64) -> InputError {
+    let place = format!("`{column}` is {value} at position {index}");
+    InputError::Value(format!("{place}; expected a finite number"))
 }
 
 /// Checks that every value is finite.
-pub(crate) fn check_all_finite(column: &'static str, values: &[f64]) -> Result<(), InputError> {
+pub(crate) fn check_all_finite(column: &str, values: &[f64]) -> Result<(), InputError> {
     match values.iter().position(|value| !value.is_finite()) {
-        Some(index) => Err(InputError::NotFinite { column, index, value: values[index] }),
+        Some(index) => Err(not_finite(column, index, values[index])),
         None => Ok(()),
     }
 }
 
-pub(crate) fn check_finite(name: &'static str, value: f64) -> Result<(), InputError> {
+pub(crate) fn check_finite(name: &str, value: f64) -> Result<(), InputError> {
     check_parameter(name, value, value.is_finite(), "a finite number")
 }
 
-pub(crate) fn check_not_negative(name: &'static str, value: f64) -> Result<(), InputError> {
+pub(crate) fn check_not_negative(name: &str, value: f64) -> Result<(), InputError> {
     let expected = "a finite number, 0 or above";
     check_parameter(name, value, value.is_finite() && value >= 0.0, expected)
 }
 
 pub(crate) fn check_parameter(
-    name: &'static str,
+    name: &str,
     value: f64,
     holds: bool,
-    expected: &'static str,
+    expected: &str,
 ) -> Result<(), InputError> {
-    if holds { Ok(()) } else { Err(InputError::Parameter { name, value, expected }) }
+    let problem = || InputError::Value(format!("`{name}` is {value}; expected {expected}"));
+    if holds { Ok(()) } else { Err(problem()) }
 }
 
 /// Checks that `KL(policy ‖ reference)` is finite.

@@ -54,10 +54,6 @@ impl StateFeatures {
     /// # Errors
     ///
     /// [`LogitsError`] if the logits overflow.
-    ///
-    /// # Panics
-    ///
-    /// If `weights` does not hold one value per feature.
     pub fn policy(&self, weights: &[f64]) -> Result<Categorical, LogitsError> {
         Categorical::from_logits(&self.logits(weights))
     }
@@ -66,10 +62,6 @@ impl StateFeatures {
     ///
     /// With the advantage it is the policy gradient of this state; with the log-probability, minus
     /// the gradient of its entropy.
-    ///
-    /// # Panics
-    ///
-    /// If the policy or `y` is not over this state's actions.
     pub fn covariances(&self, policy: &Categorical, y: &[f64]) -> Vec<f64> {
         policy.check_length(y);
         policy.check_length(&vec![0.0; self.actions()]);
@@ -83,10 +75,6 @@ impl StateFeatures {
     /// Gradient of the entropy in the weights, `-Cov_π(log π, φ)`, in nats; shape `[width]`.
     ///
     /// Derivation: `docs/theory.md#shared-features`.
-    ///
-    /// # Panics
-    ///
-    /// If the policy is not over this state's actions.
     pub fn entropy_gradient(&self, policy: &Categorical) -> Vec<f64> {
         self.covariances(policy, policy.centred_log_probs()).into_iter().map(|c| -c).collect()
     }

@@ -23,10 +23,6 @@ pub enum UpdateRule {
 impl UpdateRule {
     /// Step of the logits, shape `[actions]`, for an `advantage` of shape `[actions]` in reward and
     /// step size `eta`.
-    ///
-    /// # Panics
-    ///
-    /// If `advantage` does not hold one value per action.
     pub fn step(self, policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
         match self {
             Self::PolicyGradient => policy_gradient(policy, advantage, eta),
@@ -42,10 +38,6 @@ impl UpdateRule {
 /// the policy. The gradient of a softmax centres by itself.
 ///
 /// Source: arXiv:2505.22617, Proposition 1; derivation in `docs/theory.md#proposition-1`.
-///
-/// # Panics
-///
-/// If `advantage` does not hold one value per action.
 pub fn policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
     let centred = policy.centred(advantage);
     std::iter::zip(policy.probs(), centred).map(|(prob, centred)| eta * prob * centred).collect()
@@ -59,10 +51,6 @@ pub fn policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec
 /// [`policy_gradient`].
 ///
 /// Source: arXiv:2505.22617, Proposition 1; derivation in `docs/theory.md#uncentred-advantage`.
-///
-/// # Panics
-///
-/// If `advantage` does not hold one value per action.
 pub fn uncentred_product(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
     policy.check_length(advantage);
     policy.over_support(|action| eta * policy.probs()[action] * advantage[action])
@@ -74,10 +62,6 @@ pub fn uncentred_product(policy: &Categorical, advantage: &[f64], eta: f64) -> V
 /// moves all logits alike and so changes nothing.
 ///
 /// Source: arXiv:2505.22617, Theorem 2; derivation in `docs/theory.md#theorem-2`.
-///
-/// # Panics
-///
-/// If `advantage` does not hold one value per action.
 pub fn natural_policy_gradient(policy: &Categorical, advantage: &[f64], eta: f64) -> Vec<f64> {
     policy.check_length(advantage);
     policy.over_support(|action| eta * advantage[action])

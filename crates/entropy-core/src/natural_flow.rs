@@ -51,7 +51,7 @@ impl NaturalFlow {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] if `alpha` is negative or not finite.
+    /// [`InputError`] if `alpha` is negative or not finite.
     pub fn with_entropy_bonus(self, alpha: f64) -> Result<Self, InputError> {
         check_not_negative("alpha", alpha)?;
         Ok(Self { alpha, ..self })

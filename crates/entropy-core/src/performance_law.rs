@@ -11,30 +11,10 @@ use thiserror::Error;
 #[derive(Debug, Clone, PartialEq, Error)]
 #[non_exhaustive]
 pub enum FitError {
-    /// The columns are not pairs.
-    #[error("{entropy} entropies and {reward} rewards; expected one of each per point")]
-    Length {
-        /// Number of entropies.
-        entropy: usize,
-        /// Number of rewards.
-        reward: usize,
-    },
-    /// Two coefficients need two points.
-    #[error("a fit of two coefficients needs at least 2 points, found {found}")]
-    TooFewPoints {
-        /// Number of points.
-        found: usize,
-    },
-    /// A value, or the exponential of an entropy, is not finite.
-    #[error("`{column}` is {value} at point {index}; expected a finite number")]
-    NotFinite {
-        /// `entropy`, `exp(entropy)` or `reward`.
-        column: &'static str,
-        /// Position of the value.
-        index: usize,
-        /// The value.
-        value: f64,
-    },
+    /// The columns are not pairs, fewer than the two that two coefficients need, or a value or the exponential of an entropy is
+    /// not finite.
+    #[error("{0}")]
+    Points(String),
     /// A parameter of a forecast or an interval is out of its range.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -146,7 +126,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] for fewer than three points, or a `confidence` not between 0 and 1.
+    /// [`InputError`] for fewer than three points, or a `confidence` not between 0 and 1.
     pub fn interval_a(&self, confidence: f64) -> Result<Interval, InputError> {
         self.interval(self.a, 1.0 / self.squares_exp_entropy, confidence)
     }
@@ -155,7 +135,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
+    /// [`InputError`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn interval_b(&self, confidence: f64) -> Result<Interval, InputError> {
         self.interval(self.b, self.leverage(0.0), confidence)
     }
@@ -164,7 +144,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
+    /// [`InputError`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn interval_ceiling(&self, confidence: f64) -> Result<Interval, InputError> {
         self.interval(self.ceiling(), self.leverage(1.0), confidence)
     }
@@ -173,7 +153,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
+    /// [`InputError`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn confidence_interval(
         &self,
         entropy: f64,
@@ -186,7 +166,7 @@ impl PerformanceLaw {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`], for the same reasons as [`interval_a`](Self::interval_a).
+    /// [`InputError`], for the same reasons as [`interval_a`](Self::interval_a).
     pub fn prediction_interval(
         &self,
         entropy: f64,
@@ -224,17 +204,24 @@ impl PerformanceLaw {
 
 /// Checks that the columns are pairs of finite numbers, two at least, and returns `e^H`.
 pub(crate) fn checked(entropy: &[f64], reward: &[f64]) -> Result<Vec<f64>, FitError> {
-    if entropy.len() != reward.len() {
-        return Err(FitError::Length { entropy: entropy.len(), reward: reward.len() });
+    let wrong = |problem: String| Err(FitError::Points(problem));
+    let (points, rewards) = (entropy.len(), reward.len());
+    if points != rewards {
+        return wrong(format!(
+            "{points} entropies and {rewards} rewards; expected one of each per point"
+        ));
     }
-    if entropy.len() < 2 {
-        return Err(FitError::TooFewPoints { found: entropy.len() });
+    if points < 2 {
+        return wrong(format!("a fit of two coefficients needs at least 2 points, found {points}"));
     }
     let exp_entropy: Vec<f64> = entropy.iter().map(|h| h.exp()).collect();
     let columns = [("entropy", entropy), ("exp(entropy)", &exp_entropy), ("reward", reward)];
     for (column, values) in columns {
         if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-            return Err(FitError::NotFinite { column, index, value: values[index] });
+            let value = values[index];
+            return wrong(format!(
+                "`{column}` is {value} at point {index}; expected a finite number"
+            ));
         }
     }
     Ok(exp_entropy)

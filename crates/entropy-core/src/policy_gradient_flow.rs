@@ -32,7 +32,7 @@ impl PolicyGradientFlow {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] if there is no action of a kind, or a number is not finite or the
+    /// [`InputError`] if there is no action of a kind, or a number is not finite or the
     /// ratio beyond ±700.
     pub fn new(better: usize, worse: usize, log_ratio: f64, gap: f64) -> Result<Self, InputError> {
         for (name, count) in [("better", better), ("worse", worse)] {

@@ -19,10 +19,6 @@ impl UpdateRule {
     ///
     /// Source: arXiv:2505.22617, Theorems 1 and 2; derivations in `docs/theory.md#theorem-1` and
     /// `docs/theory.md#theorem-2`.
-    ///
-    /// # Panics
-    ///
-    /// If `advantage` does not hold one value per action.
     pub fn predicted_entropy_change(
         self,
         policy: &Categorical,
@@ -40,10 +36,6 @@ impl UpdateRule {
 /// `-η Cov(log π, π A)` less this is the prediction of [`UpdateRule::PolicyGradient`].
 ///
 /// Derivation: `docs/theory.md#uncentred-advantage`.
-///
-/// # Panics
-///
-/// If `advantage` does not hold one value per action.
 pub fn uncentred_excess(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
     -eta * policy.mean(advantage) * policy.log_prob_prob_covariance()
 }
@@ -63,10 +55,6 @@ pub fn sampled(policy: &Categorical, action: usize, advantage: f64, eta: f64) ->
 /// Variance of [`sampled`] over `action ~ π`: `η² (E[A²G²] - E[AG]²)`, in nats squared.
 ///
 /// Derivation: `docs/theory.md#sampled-gradient`.
-///
-/// # Panics
-///
-/// If `advantage` does not hold one value per action.
 pub fn sampled_variance(policy: &Categorical, advantage: &[f64], eta: f64) -> f64 {
     policy.check_length(advantage);
     let discriminators = policy.discriminators();
@@ -80,10 +68,6 @@ pub fn sampled_variance(policy: &Categorical, advantage: &[f64], eta: f64) -> f6
 /// Clipping a rare action from above (`A > 0`, `G < 0`) lowers the entropy, from below raises it.
 ///
 /// Derivation: `docs/theory.md#clipped-surrogate`.
-///
-/// # Panics
-///
-/// If `advantage` or `mask` does not hold one value per action.
 pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool], eta: f64) -> f64 {
     let kept = logit_step::masked(policy, advantage, mask);
     let discriminators = policy.discriminators();
@@ -103,10 +87,6 @@ pub fn clipped_surrogate(policy: &Categorical, advantage: &[f64], mask: &[bool],
 ///
 /// Derivation: `docs/theory.md#detached-tokens`. The same holds for samples of an older policy:
 /// `docs/theory.md#stale-rollouts`.
-///
-/// # Panics
-///
-/// If `advantage` or `detached` does not hold one value per action.
 pub fn detaching(
     policy: &Categorical,
     advantage: &[f64],
@@ -158,10 +138,6 @@ fn bonus_strength(policy: &Categorical, rule: UpdateRule) -> f64 {
 /// entropy rises without a bonus.
 ///
 /// Derivation: `docs/theory.md#entropy-bonus`.
-///
-/// # Panics
-///
-/// If an advantage does not hold one value per action.
 pub fn critical_entropy_bonus<'a>(
     rule: UpdateRule,
     states: impl IntoIterator<Item = (&'a Categorical, &'a [f64])>,

@@ -7,7 +7,8 @@ use crate::input_error::{InputError, check_parameter};
 
 /// States that a sequence passes through, and where each action leads: at random, to later states alone.
 ///
-/// State 0 is the first. A tree of prefixes is such a graph, with one arrival per action.
+/// State 0 is the first. A tree of prefixes is such a graph, with one arrival per action. Methods panic unless there is one
+/// policy, and one value or step, per state.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StateGraph {
     /// Per state and action: the states it may lead to with their probabilities.
@@ -46,7 +47,7 @@ impl StateGraph {
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] if an arrival is not later, or probabilities sum to more than 1.
+    /// [`InputError`] if an arrival is not later, or probabilities sum to more than 1.
     pub fn new(next: Vec<Vec<Vec<(usize, f64)>>>) -> Result<Self, InputError> {
         let mut forks = false;
         for (state, actions) in next.iter().enumerate() {
@@ -102,10 +103,6 @@ impl StateGraph {
     /// Expected sum of `here`, `[states]`, over the states behind each action, `[states][actions]`.
     ///
     /// With the entropies it is the entropy to go, with expected rewards the value behind an action.
-    ///
-    /// # Panics
-    ///
-    /// If there is not one policy and value per state.
     pub fn to_go(&self, policies: &[Categorical], here: &[f64]) -> Vec<Vec<f64>> {
         let mut behind = vec![vec![]; self.next.len()];
         let mut values = here.to_vec();
@@ -123,10 +120,6 @@ impl StateGraph {
     /// Entropy of the whole sequence of actions, `Σ_t E[H(s_t)]`, in nats.
     ///
     /// Derivation: `docs/theory.md#sequence-entropy`.
-    ///
-    /// # Panics
-    ///
-    /// If there is not one policy per state.
     pub fn entropy(&self, policies: &[Categorical]) -> f64 {
         let visits = self.visits(|state, action| policies[state].probs()[action]);
         visits.iter().zip(policies).map(|(visits, policy)| visits * policy.entropy()).sum()
@@ -139,10 +132,6 @@ impl StateGraph {
     /// ```
     ///
     /// Derivation: `docs/theory.md#sequence-entropy`.
-    ///
-    /// # Panics
-    ///
-    /// If there is not one policy and step per state.
     pub fn entropy_change_first_order(
         &self,
         policies: &[Categorical],

@@ -35,15 +35,16 @@ impl SizeScaling {
         check_all_finite("coefficients", coefficients)?;
         let log_size: Vec<f64> = sizes.iter().map(|size| size.ln()).collect();
         let expected = "two different sizes, not one throughout";
-        let constant = InputError::Parameter { name: "size", value: sizes[0], expected };
-        Ok(Self { line: LineFit::through(&log_size, coefficients).ok_or(constant)?, points })
+        let constant = || InputError::Value(format!("`size` is {}; expected {expected}", sizes[0]));
+        let line = LineFit::through(&log_size, coefficients).ok_or_else(constant)?;
+        Ok(Self { line, points })
     }
 
     /// The coefficient that the line gives at `size`.
     ///
     /// # Errors
     ///
-    /// [`InputError::Parameter`] if `size` is not positive and finite.
+    /// [`InputError`] if `size` is not positive and finite.
     pub fn predict(&self, size: f64) -> Result<f64, InputError> {
         check_size(size)?;
         Ok(self.line.predict(size.ln()))

@@ -44,38 +44,15 @@ impl fmt::Display for Column {
     }
 }
 
-/// Why columns do not form a batch.
+/// Why columns do not form a batch: which one, and what was expected.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum BatchError {
-    /// A column is not as long as `log_prob`.
-    #[error("column `{column}` has {found} tokens, `log_prob` has {expected}")]
-    Length {
-        /// Name of the offending column.
-        column: &'static str,
-        /// Its length.
-        found: usize,
-        /// Length of `log_prob`.
-        expected: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("column `{column}` is {value} at token {index}, expected a finite number")]
-    NotFinite {
-        /// Name of the offending column.
-        column: &'static str,
-        /// Token position.
-        index: usize,
-        /// Its value.
-        value: f64,
-    },
-    /// The micro-batches do not add up to the sequences of the batch.
-    #[error("`micro_batches` add up to {found} sequences, the batch has {expected}")]
-    MicroBatches {
-        /// Sequences in all micro-batches.
-        found: usize,
-        /// Sequences of the batch.
-        expected: usize,
-    },
+#[error("{0}")]
+pub struct BatchError(String);
+
+impl BatchError {
+    fn length(column: &str, tokens: usize, expected: usize) -> Self {
+        Self(format!("column `{column}` has {tokens} tokens, `log_prob` has {expected}"))
+    }
 }
 
 /// The columns of a batch, each `[tokens]`, by name, so that none can be passed in place of another.
@@ -110,7 +87,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// [`BatchError::Length`] or [`BatchError::NotFinite`], naming the column.
+    /// [`BatchError`], naming the column.
     pub fn new(
         columns: TokenColumns<'a, R>,
         sequence_lengths: &'a [usize],
@@ -121,7 +98,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
         check_column("advantage", columns.advantage, expected)?;
         let summed = total(sequence_lengths);
         if summed != expected {
-            return Err(BatchError::Length { column: "sequence_lengths", found: summed, expected });
+            return Err(BatchError::length("sequence_lengths", summed, expected));
         }
         Ok(Self {
             columns,
@@ -136,7 +113,7 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// [`BatchError::Length`] or [`BatchError::NotFinite`], naming the column.
+    /// [`BatchError`], naming the column.
     pub fn with(mut self, column: Column, values: &'a [R]) -> Result<Self, BatchError> {
         check_column(column.name(), values, self.len())?;
         self.optional[column as usize] = Some(values);
@@ -147,12 +124,14 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     ///
     /// # Errors
     ///
-    /// [`BatchError::MicroBatches`] unless they add up to the sequences of the batch.
+    /// [`BatchError`] unless they add up to the sequences of the batch.
     pub fn with_micro_batches(mut self, sequences: &'a [usize]) -> Result<Self, BatchError> {
         let summed = total(sequences);
         let expected = self.sequence_lengths.len();
         if summed != expected {
-            return Err(BatchError::MicroBatches { found: summed, expected });
+            return Err(BatchError(format!(
+                "`micro_batches` add up to {summed} sequences, the batch has {expected}"
+            )));
         }
         self.micro_batches = Some(sequences);
         Ok(self)
@@ -258,18 +237,17 @@ impl<'a, R: Real> TokenBatch<'a, R> {
     }
 }
 
-fn check_column<R: Real>(
-    column: &'static str,
-    values: &[R],
-    expected: usize,
-) -> Result<(), BatchError> {
+fn check_column<R: Real>(column: &str, values: &[R], expected: usize) -> Result<(), BatchError> {
     if values.len() != expected {
-        return Err(BatchError::Length { column, found: values.len(), expected });
+        return Err(BatchError::length(column, values.len(), expected));
     }
     // One pass without an exit in it is a pass in vectors; the place is looked for only if needed.
     if values.iter().fold(true, |all, value| all & value.finite()) {
         return Ok(());
     }
     let index = values.iter().position(|value| !value.finite()).unwrap_or_default();
-    Err(BatchError::NotFinite { column, index, value: values[index].to_f64() })
+    let value = values[index].to_f64();
+    Err(BatchError(format!(
+        "column `{column}` is {value} at token {index}, expected a finite number"
+    )))
 }

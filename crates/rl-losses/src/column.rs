@@ -4,41 +4,15 @@ use thiserror::Error;
 
 use crate::parameter::ParameterError;
 
-/// Why columns cannot be read together.
+/// Why columns cannot be read together, or a number that configures the function is out of range.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum ColumnError {
-    /// A column is not as long as another.
-    #[error("column `{column}` has {found} entries, `{other}` has {expected}")]
-    Length {
-        /// Name of the offending column.
-        column: &'static str,
-        /// Its length.
-        found: usize,
-        /// Name of the column it is compared with.
-        other: &'static str,
-        /// The length of that one.
-        expected: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("column `{column}` is {value} at entry {index}, expected a finite number")]
-    NotFinite {
-        /// Name of the offending column.
-        column: &'static str,
-        /// Position in it.
-        index: usize,
-        /// The value found there.
-        value: f64,
-    },
-    /// A group has no samples.
-    #[error("group {group} has 0 samples, expected at least 1")]
-    EmptyGroup {
-        /// Position of the group.
-        group: usize,
-    },
-    /// A number that configures the function lies outside its range.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
+#[error("{0}")]
+pub struct ColumnError(pub(crate) String);
+
+impl From<ParameterError> for ColumnError {
+    fn from(error: ParameterError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 /// A column and its name.
@@ -50,7 +24,10 @@ pub(crate) fn check_columns(columns: &[Named<'_>]) -> Result<(), ColumnError> {
     for &(column, values) in columns {
         check_length(column, values.len(), other, first.len())?;
         if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-            return Err(ColumnError::NotFinite { column, index, value: values[index] });
+            let value = values[index];
+            return Err(ColumnError(format!(
+                "column `{column}` is {value} at entry {index}, expected a finite number"
+            )));
         }
     }
     Ok(())
@@ -70,16 +47,15 @@ pub(crate) fn check_sequences(
 }
 
 pub(crate) fn check_length(
-    column: &'static str,
+    column: &str,
     found: usize,
-    other: &'static str,
+    other: &str,
     expected: usize,
 ) -> Result<(), ColumnError> {
     if found == expected {
-        Ok(())
-    } else {
-        Err(ColumnError::Length { column, found, other, expected })
+        return Ok(());
     }
+    Err(ColumnError(format!("column `{column}` has {found} entries, `{other}` has {expected}")))
 }
 
 /// The runs of tokens that sequences own, in order.

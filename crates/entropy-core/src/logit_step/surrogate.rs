@@ -22,10 +22,6 @@ pub fn sampled(policy: &Categorical, action: usize, advantage: f64, eta: f64) ->
 ///
 /// The test itself belongs to the loss: pass `ClipRange::is_clipped` of `rl-losses`. Actions
 /// impossible under either policy are never sampled and count as not clipped.
-///
-/// # Panics
-///
-/// If `old_policy` or `advantage` does not match the policy's actions.
 pub fn clip_mask(
     policy: &Categorical,
     old_policy: &Categorical,
@@ -50,10 +46,6 @@ pub fn clip_mask(
 /// `π` is the current policy, `A` the old advantage, no longer centred, and `m` the [`clip_mask`].
 ///
 /// Derivation: `docs/theory.md#clipped-surrogate`.
-///
-/// # Panics
-///
-/// If `advantage` or `mask` does not hold one value per action.
 pub fn clipped_surrogate(
     policy: &Categorical,
     advantage: &[f64],
@@ -69,10 +61,6 @@ pub fn clipped_surrogate(
 /// A detached sample loses the part that lowers the other logits, too.
 ///
 /// Derivation: `docs/theory.md#detached-tokens`.
-///
-/// # Panics
-///
-/// If `advantage` or `detached` does not hold one value per action.
 pub fn detached(
     policy: &Categorical,
     advantage: &[f64],

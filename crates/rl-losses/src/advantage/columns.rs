@@ -12,79 +12,15 @@ use crate::{
 /// Largest length of a column of tokens, eight terabytes; a longer one is an error.
 const MOST_TOKENS: usize = 1 << 40;
 
-/// Why rewards have no advantages.
+/// Why rewards have no advantages: a column or group and what was expected, or a setting out of range.
 #[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum AdvantageError {
-    /// The groups do not cover the samples.
-    #[error("`group_sizes` add up to {grouped} samples, `{column}` has {found}")]
-    GroupSizes {
-        /// Samples in all groups.
-        grouped: usize,
-        /// Name of the column.
-        column: &'static str,
-        /// Its length.
-        found: usize,
-    },
-    /// A group is smaller than the estimator needs.
-    #[error("group {group} has {size} samples, expected at least {least}")]
-    SmallGroup {
-        /// Position of the group.
-        group: usize,
-        /// Its number of samples.
-        size: usize,
-        /// The fewest the estimator can work with.
-        least: usize,
-    },
-    /// A column is not as long as the samples or tokens it describes.
-    #[error("column `{column}` has {found} {unit}s, expected {expected}")]
-    Length {
-        /// Name of the column.
-        column: &'static str,
-        /// `sample` or `token`.
-        unit: &'static str,
-        /// Its length.
-        found: usize,
-        /// The length it must have.
-        expected: usize,
-    },
-    /// A value is NaN or infinite.
-    #[error("`{column}` is {value} at {unit} {index}, expected a finite number")]
-    NotFinite {
-        /// Name of the column.
-        column: &'static str,
-        /// `sample` or `token`.
-        unit: &'static str,
-        /// Position in the column.
-        index: usize,
-        /// The value found there.
-        value: f64,
-    },
-    /// The sequences have more tokens than any memory holds.
-    #[error("`sequence_lengths` add up to {tokens} tokens, expected at most {MOST_TOKENS}")]
-    TooLong {
-        /// Tokens of all sequences.
-        tokens: usize,
-    },
-    /// A reward is neither 0 nor 1 where only right and wrong have a meaning.
-    #[error("`rewards` is {value} at sample {index}, expected 0 or 1")]
-    NotBinary {
-        /// Position of the sample.
-        index: usize,
-        /// Its reward.
-        value: f64,
-    },
-    /// The estimator needs a column that was not given.
-    #[error("`{estimator}` needs the column `{column}`, which is missing")]
-    Missing {
-        /// Name of the estimator in a configuration.
-        estimator: &'static str,
-        /// Name of the column.
-        column: &'static str,
-    },
-    /// A number that configures the estimator lies outside its range.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
+#[error("{0}")]
+pub struct AdvantageError(pub(super) String);
+
+impl From<ParameterError> for AdvantageError {
+    fn from(error: ParameterError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 /// Nothing, or the reason that a column cannot be used.
@@ -164,11 +100,16 @@ pub fn broadcast_to_tokens(per_sequence: &[f64], sequence_lengths: &[usize]) -> 
 /// Checks that the sequences have no more than [`MOST_TOKENS`] tokens, where no column of tokens has their length.
 pub(super) fn check_length(sequence_lengths: &[usize]) -> Checked {
     let tokens = total(sequence_lengths);
-    if tokens <= MOST_TOKENS { Ok(()) } else { Err(AdvantageError::TooLong { tokens }) }
+    if tokens <= MOST_TOKENS {
+        return Ok(());
+    }
+    Err(AdvantageError(format!(
+        "`sequence_lengths` add up to {tokens} tokens, expected at most {MOST_TOKENS}"
+    )))
 }
 
 /// Checks that a column has one finite value per sample.
-pub(super) fn check_samples(column: &'static str, values: &[f64], samples: usize) -> Checked {
+pub(super) fn check_samples(column: &str, values: &[f64], samples: usize) -> Checked {
     check(column, "sample", values, samples)
 }
 
@@ -178,11 +119,7 @@ pub(super) fn check_ends(end_values: Option<&[f64]>, sequence_lengths: &[usize])
 }
 
 /// Checks that a column has one finite value per token.
-pub(super) fn check_tokens(
-    column: &'static str,
-    values: &[f64],
-    sequence_lengths: &[usize],
-) -> Checked {
+pub(super) fn check_tokens(column: &str, values: &[f64], sequence_lengths: &[usize]) -> Checked {
     check(column, "token", values, total(sequence_lengths))
 }
 
@@ -194,20 +131,28 @@ pub(super) fn check_groups(
 ) -> Checked {
     let (grouped, length) = (total(group_sizes), samples.len());
     if grouped != length {
-        return Err(AdvantageError::GroupSizes { grouped, column, found: length });
+        return Err(AdvantageError(format!(
+            "`group_sizes` add up to {grouped} samples, `{column}` has {length}"
+        )));
     }
     if let Some(group) = group_sizes.iter().position(|&size| size < least) {
-        return Err(AdvantageError::SmallGroup { group, size: group_sizes[group], least });
+        let size = group_sizes[group];
+        return Err(AdvantageError(format!(
+            "group {group} has {size} samples, expected at least {least}"
+        )));
     }
     check_samples(column, samples, length)
 }
 
-fn check(column: &'static str, unit: &'static str, values: &[f64], expected: usize) -> Checked {
+fn check(column: &str, unit: &str, values: &[f64], expected: usize) -> Checked {
     if values.len() != expected {
-        return Err(AdvantageError::Length { column, unit, found: values.len(), expected });
+        let length = values.len();
+        let problem = format!("column `{column}` has {length} {unit}s, expected {expected}");
+        return Err(AdvantageError(problem));
     }
-    match values.iter().position(|value| !value.is_finite()) {
-        Some(index) => Err(AdvantageError::NotFinite { column, unit, index, value: values[index] }),
-        None => Ok(()),
-    }
+    let Some(index) = values.iter().position(|value| !value.is_finite()) else { return Ok(()) };
+    let value = values[index];
+    Err(AdvantageError(format!(
+        "`{column}` is {value} at {unit} {index}, expected a finite number"
+    )))
 }

@@ -79,6 +79,7 @@ impl AdvantageEstimator {
     /// The values of [`required_column`](Self::required_column).
     fn required<'a>(&self, values: Option<&'a [f64]>) -> Result<&'a [f64], AdvantageError> {
         let column = self.required_column().unwrap_or_default();
-        values.ok_or(AdvantageError::Missing { estimator: self.name(), column })
+        let missing = || format!("`{}` needs the column `{column}`, which is missing", self.name());
+        values.ok_or_else(|| AdvantageError(missing()))
     }
 }

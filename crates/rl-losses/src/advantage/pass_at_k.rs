@@ -68,7 +68,10 @@ impl PassAtK {
         let k = self.k;
         check_groups(("rewards", rewards), group_sizes, k)?;
         if let Some(index) = rewards.iter().position(|reward| ![0.0, 1.0].contains(reward)) {
-            return Err(AdvantageError::NotBinary { index, value: rewards[index] });
+            let value = rewards[index];
+            return Err(AdvantageError(format!(
+                "`rewards` is {value} at sample {index}, expected 0 or 1"
+            )));
         }
         let mut advantages = Vec::with_capacity(rewards.len());
         for group in groups(rewards, group_sizes) {

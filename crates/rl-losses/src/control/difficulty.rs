@@ -149,12 +149,10 @@ impl DifficultyThermostat {
     /// [`ControlError`] unless there is one entry per bucket and every entropy is finite and not
     /// negative; no bucket then moves.
     pub fn update(&mut self, entropies: &[Option<f64>]) -> Result<(), ControlError> {
-        if entropies.len() != self.thermostats.len() {
-            return Err(ControlError::Length {
-                quantity: "entropies",
-                found: entropies.len(),
-                expected: self.thermostats.len(),
-            });
+        let (entries, expected) = (entropies.len(), self.thermostats.len());
+        if entries != expected {
+            let problem = format!("`entropies` has {entries} entries, expected {expected}");
+            return Err(ControlError::Measured(problem));
         }
         let mut moved = self.thermostats.clone();
         for (thermostat, entropy) in std::iter::zip(&mut moved, entropies) {

@@ -30,9 +30,7 @@ impl Knob {
     /// [`ControlError::NoKnob`] if the loss does not have this knob.
     pub fn read(self, loss: &PolicyLoss) -> Result<f64, ControlError> {
         let mut loss = *loss;
-        self.number(&mut loss)
-            .map(|number| *number)
-            .ok_or(ControlError::NoKnob { knob: self.name() })
+        self.number(&mut loss).map(|number| *number).ok_or(ControlError::NoKnob(self.name()))
     }
 
     /// Returns `loss` with the knob at `value`.
@@ -46,7 +44,7 @@ impl Knob {
             Self::Coefficient | Self::ClipRatioHigh => check_not_negative(self.name(), value)?,
         };
         let mut moved = *loss;
-        let number = self.number(&mut moved).ok_or(ControlError::NoKnob { knob: self.name() })?;
+        let number = self.number(&mut moved).ok_or(ControlError::NoKnob(self.name()))?;
         *number = value;
         Ok(moved)
     }

@@ -31,7 +31,7 @@ pub fn group_covariances(
     check_length("sequence_lengths", sequence_lengths.len(), "advantage", advantage.len())?;
     check_length("group_sizes", total(group_sizes), "advantage", advantage.len())?;
     if let Some(group) = group_sizes.iter().position(|&size| size == 0) {
-        return Err(ColumnError::EmptyGroup { group });
+        return Err(ColumnError(format!("group {group} has 0 samples, expected at least 1")));
     }
     let means: Vec<f64> = sequence_ranges(sequence_lengths)
         .map(|tokens| log_prob[tokens.clone()].iter().sum::<f64>() / tokens.len().max(1) as f64)

@@ -16,46 +16,14 @@ pub enum PlanError {
         /// The column.
         column: Column,
     },
-    /// The method selects within micro-batches, and the batch does not know them.
-    #[error(
-        "`{method}` has scope `micro-batch`, but the batch does not say what its micro-batches are"
-    )]
-    MissingMicroBatches {
-        /// The method, as the configuration spells it.
-        method: &'static str,
-    },
-    /// The method takes no share of the tokens, or one of each micro-batch.
-    #[error("`{method}` selects no share of the mini-batch's tokens that buckets could each have")]
-    NoShare {
-        /// The method, as the configuration spells it.
-        method: &'static str,
-    },
-    /// There is not one bucket for each sequence.
-    #[error("`buckets` has {found} sequences, the batch has {expected}")]
-    BucketLength {
-        /// Buckets given.
-        found: usize,
-        /// Sequences of the batch.
-        expected: usize,
-    },
-    /// A sequence is in a bucket that has no share.
-    #[error(
-        "`buckets` is {bucket} at sequence {index}, expected below {shares}, as there are shares"
-    )]
-    Bucket {
-        /// The sequence.
-        index: usize,
-        /// Its bucket.
-        bucket: usize,
-        /// Number of shares.
-        shares: usize,
-    },
-    /// A number of the method's is out of range.
-    #[error("`{method}`: {source}")]
-    Parameter {
-        /// The method, as the configuration spells it.
-        method: &'static str,
-        /// Which number.
-        source: ParameterError,
-    },
+    /// A number of the method's is out of range, or its selection does not fit the micro-batches or the buckets.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+impl PlanError {
+    /// A number of a method's that is out of range.
+    pub(super) fn of(method: &str, number: &ParameterError) -> Self {
+        Self::Unfit(format!("`{method}`: {number}"))
+    }
 }

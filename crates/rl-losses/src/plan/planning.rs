@@ -35,14 +35,16 @@ impl PolicyLoss {
     /// [`PlanError`] naming the method, and the column it misses or the number out of range.
     pub fn check<R: Real>(&self, batch: &TokenBatch<'_, R>) -> Result<(), PlanError> {
         let method = self.name();
-        Settings::check(self).map_err(|source| PlanError::Parameter { method, source })?;
+        Settings::check(self).map_err(|number| PlanError::of(method, &number))?;
         for column in self.requirements() {
             if batch.column(column).is_none() {
                 return Err(PlanError::MissingColumn { method, column });
             }
         }
         if self.scope() == Some(Scope::MicroBatch) && batch.micro_batches().is_none() {
-            return Err(PlanError::MissingMicroBatches { method });
+            return Err(PlanError::Unfit(format!(
+                "`{method}` has scope `micro-batch`, but the batch does not say what its micro-batches are"
+            )));
         }
         Ok(())
     }
@@ -148,12 +150,14 @@ impl PolicyLoss {
         self.check(batch)?;
         let has_buckets = share.pools.iter().any(|pool| pool.bucket.is_some());
         if has_buckets && self.scope() != Some(Scope::MiniBatch) {
-            return Err(PlanError::NoShare { method: self.name() });
+            let problem =
+                "selects no share of the mini-batch's tokens that buckets could each have";
+            return Err(PlanError::Unfit(format!("`{}` {problem}", self.name())));
         }
         let best = match self.selection() {
             None => vec![Best::new(0)],
             Some(selection) => first_of_share(&selection, batch, share, summary, seed)
-                .map_err(|source| PlanError::Parameter { method: self.name(), source })?,
+                .map_err(|number| PlanError::of(self.name(), &number))?,
         };
         Ok(Candidates { best, sums: self.method().later_sums(batch, summary) })
     }
@@ -200,7 +204,7 @@ impl PolicyLoss {
         let everyone = Selection { fraction: 1.0, ..selection };
         first_of_share(&everyone, batch, &share, &summary, 0)
             .map(|best| share.selected(best))
-            .map_err(|source| PlanError::Parameter { method: self.name(), source })
+            .map_err(|number| PlanError::of(self.name(), &number))
     }
 }
 

@@ -62,7 +62,7 @@ impl Share {
     ///
     /// # Errors
     ///
-    /// [`PlanError::BucketLength`] or [`PlanError::Bucket`] if a sequence has no bucket with a fraction.
+    /// [`PlanError::Unfit`] if a sequence has no bucket with a fraction.
     ///
     /// # Panics
     ///
@@ -75,12 +75,19 @@ impl Share {
     ) -> Result<Self, PlanError> {
         let (assigned, expected) = (buckets.len(), sequence_lengths.len());
         if assigned != expected {
-            return Err(PlanError::BucketLength { found: assigned, expected });
+            return Err(PlanError::Unfit(format!(
+                "`buckets` has {assigned} sequences, the batch has {expected}"
+            )));
         }
         let mut tokens = vec![0; fractions.len()];
         for (index, (&bucket, length)) in std::iter::zip(buckets, sequence_lengths).enumerate() {
-            let shares = fractions.len();
-            *tokens.get_mut(bucket).ok_or(PlanError::Bucket { index, bucket, shares })? += length;
+            let unfit = || {
+                PlanError::Unfit(format!(
+                    "`buckets` is {bucket} at sequence {index}, expected below {}, as there are shares",
+                    fractions.len()
+                ))
+            };
+            *tokens.get_mut(bucket).ok_or_else(unfit)? += length;
         }
         let pool = |(&fraction, tokens)| Pool {
             bucket: Some(Bucket { fraction, tokens }),
