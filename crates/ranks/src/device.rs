@@ -187,8 +187,8 @@ fn kernel_bytes(list: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn no_device() -> Result<Result<usize, NoCuda>, &'static str> {
-        Ok(Err(NoCuda::Other("NVIDIA's driver finds no device".to_owned())))
+    fn none() -> NoCuda {
+        NoCuda::Other("NVIDIA's driver finds no device".to_owned())
     }
 
     /// The device, or the error, of a rank on a machine that shows a GPU by the file `sign`.
@@ -209,12 +209,12 @@ mod tests {
     #[test]
     fn auto_takes_the_cpu_only_where_no_gpu_shows() {
         let auto = |sign, devices| chosen(Choice::Auto, (0, 1), sign, devices);
-        assert_eq!(auto(None, no_device()), "Cpu");
+        assert_eq!(auto(None, Ok(Err(none()))), "Cpu");
         assert_eq!(auto(None, Ok(Ok(2))), "Cuda(0)");
         assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), "Cuda(0)");
         assert_eq!(auto(Some("/dev/nvidia0"), Err("")), "Cpu");
         assert_eq!(
-            auto(Some("/dev/nvidia0"), no_device()),
+            auto(Some("/dev/nvidia0"), Ok(Err(none()))),
             "device is \"auto\" and /dev/nvidia0 is here, but NVIDIA's driver finds no device; \
              for the CPU set model.device = \"cpu\" or --device cpu"
         );
@@ -230,12 +230,12 @@ mod tests {
                 "8 ranks on this machine, expected at most one for each of 4 CUDA devices"
             );
         }
-        let none = "device is cuda, but NVIDIA's driver finds no device";
-        assert_eq!(chosen(Choice::CudaOfRank, (0, 1), None, no_device()), none);
+        let refused = "device is cuda, but NVIDIA's driver finds no device";
+        assert_eq!(chosen(Choice::CudaOfRank, (0, 1), None, Ok(Err(none()))), refused);
         let numbered = |index, rank, devices| chosen(Choice::Cuda(index), rank, None, devices);
         assert_eq!(numbered(3, (0, 1), Ok(Ok(4))), "Cuda(3)");
-        let none = "device is cuda:1, but NVIDIA's driver finds no device";
-        assert_eq!(numbered(1, (0, 1), no_device()), none);
+        let refused = "device is cuda:1, but NVIDIA's driver finds no device";
+        assert_eq!(numbered(1, (0, 1), Ok(Err(none()))), refused);
         let beyond = "device is cuda:4, expected one of 4 CUDA devices";
         assert_eq!(numbered(4, (0, 1), Ok(Ok(4))), beyond);
         assert_eq!(
