@@ -60,7 +60,7 @@ impl AdaptiveEntropyController {
     ///
     /// # Errors
     ///
-    /// [`ControlError::Measured`] if the entropy is; the state then stays.
+    /// [`ControlError::Measured`] if the entropy is not finite; the state then stays.
     pub fn update(&mut self, entropy: f64) -> Result<(), ControlError> {
         ControlError::check_finite("entropy", entropy)?;
         let AdaptiveEntropy { target, step, maximum, .. } = self.settings;

@@ -77,7 +77,7 @@ impl KlController {
     ///
     /// # Errors
     ///
-    /// [`ControlError::Measured`] if the divergence is; the coefficient then stays.
+    /// [`ControlError::Measured`] if the divergence is not finite; the coefficient then stays.
     pub fn update(&mut self, divergence: f64, samples: usize) -> Result<(), ControlError> {
         let KlCoefficient::Adaptive(settings) = self.settings else { return Ok(()) };
         ControlError::check_finite("divergence", divergence)?;
