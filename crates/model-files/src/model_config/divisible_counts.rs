@@ -16,10 +16,10 @@ impl ModelShape {
     ///
     /// [`NotDivisibleError`] names the first count that cannot be divided, and the possible numbers of shards.
     pub fn check_shards(&self, shards: usize) -> Result<(), NotDivisibleError> {
-        let Some((field, found, expected)) = self.obstacle(shards) else { return Ok(()) };
+        let Some((field, value, expected)) = self.obstacle(shards) else { return Ok(()) };
         let possible = list(&self.possible_shards());
         Err(NotDivisibleError(format!(
-            "`{field}` is {found}, expected {expected} of parallel.tensor = {shards}; this model can be split into {possible}"
+            "`{field}` is {value}, expected {expected} of parallel.tensor = {shards}; this model can be split into {possible}"
         )))
     }
 
