@@ -20,8 +20,15 @@ pub enum GgufError {
     #[error(transparent)]
     System(#[from] FileError),
     /// The bytes are not a whole GGUF file, or a metadata entry or tensor is missing or cannot be used.
-    #[error("{0}")]
-    File(String),
+    #[error("{}: {place}: {}", path.display(), shown(problem, PROBLEM))]
+    File {
+        /// The GGUF file.
+        path: PathBuf,
+        /// A field with its byte offset, a metadata entry or a tensor.
+        place: String,
+        /// Problem, and the expected value.
+        problem: String,
+    },
     /// The output directory exists and is not empty.
     #[error("{}: exists already, expected a new or empty directory", path.display())]
     Occupied {
@@ -36,19 +43,18 @@ impl GgufError {
     }
 
     pub(super) fn field(path: &Path, offset: u64, field: &str, problem: impl Into<String>) -> Self {
-        Self::file(path, &format!("byte {offset}: {}", shown(field, NAME)), problem)
+        Self::file(path, format!("byte {offset}: {}", shown(field, NAME)), problem)
     }
 
     pub(super) fn metadata(path: &Path, key: &str, problem: impl Into<String>) -> Self {
-        Self::file(path, &format!("metadata `{}`", shown(key, NAME)), problem)
+        Self::file(path, format!("metadata `{}`", shown(key, NAME)), problem)
     }
 
     pub(super) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
-        Self::file(path, &format!("tensor `{}`", shown(tensor, NAME)), problem)
+        Self::file(path, format!("tensor `{}`", shown(tensor, NAME)), problem)
     }
 
-    /// `place` is a field with its byte offset, a metadata entry or a tensor.
-    fn file(path: &Path, place: &str, problem: impl Into<String>) -> Self {
-        Self::File(format!("{}: {place}: {}", path.display(), shown(&problem.into(), PROBLEM)))
+    fn file(path: &Path, place: String, problem: impl Into<String>) -> Self {
+        Self::File { path: path.to_owned(), place, problem: problem.into() }
     }
 }

@@ -36,14 +36,13 @@ pub enum ChatTemplateError {
     #[error(transparent)]
     File(#[from] TokenizerError),
     /// The file holds no template that this crate can read, or the template failed or refused the conversation.
-    #[error("{0}")]
-    Template(String),
-}
-
-impl ChatTemplateError {
-    fn template(path: &Path, problem: &str) -> Self {
-        Self::Template(format!("{}: {}", path.display(), shown(problem, LONGEST_PROBLEM)))
-    }
+    #[error("{}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
+    Template {
+        /// The file of the template.
+        path: PathBuf,
+        /// Problem and the expected value, or the template's message.
+        problem: String,
+    },
 }
 
 /// One turn of a conversation.
@@ -100,7 +99,8 @@ impl ChatTemplate {
                     Ok(None) => return Ok(None),
                     Ok(Some(source)) => (config_path, source.to_owned()),
                     Err(problem) => {
-                        return Err(ChatTemplateError::template(&config_path, problem));
+                        let problem = problem.to_owned();
+                        return Err(ChatTemplateError::Template { path: config_path, problem });
                     }
                 }
             }
@@ -124,8 +124,10 @@ impl ChatTemplate {
         });
         let program = caught(|| Program::compile(source))
             .unwrap_or_else(|| Err(LIBRARY_FAILED.to_owned()))
-            .map_err(|problem| format!("not a Jinja template: {problem}"))
-            .map_err(|problem| ChatTemplateError::template(&path, &problem))?;
+            .map_err(|problem| ChatTemplateError::Template {
+                path: path.clone(),
+                problem: format!("not a Jinja template: {problem}"),
+            })?;
         let token = |name: &str| token_text(&config[name]).unwrap_or_default().to_owned();
         let [bos_token, eos_token] = ["bos_token", "eos_token"].map(token);
         Ok(Some(Self { environment, program, path, bos_token, eos_token }))
@@ -172,8 +174,9 @@ impl ChatTemplate {
             bos_token => self.bos_token,
             eos_token => self.eos_token,
         };
-        let failed = |problem: String| {
-            ChatTemplateError::template(&self.path, &format!("chat template: {problem}"))
+        let failed = |problem: String| ChatTemplateError::Template {
+            path: self.path.clone(),
+            problem: format!("chat template: {problem}"),
         };
         caught(|| self.program.run(&self.environment, values))
             .ok_or_else(|| failed(LIBRARY_FAILED.to_owned()))?
