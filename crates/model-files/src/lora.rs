@@ -31,7 +31,7 @@ pub enum LoraTarget {
 }
 
 impl LoraTarget {
-    /// Every projection of a block.
+    /// Every projection of a block, in the order of [`name`](Self::name)'s list.
     pub const ALL: [Self; 7] = [
         Self::QProj,
         Self::KProj,
@@ -44,15 +44,7 @@ impl LoraTarget {
 
     /// The name in a checkpoint and in a configuration.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::QProj => "q_proj",
-            Self::KProj => "k_proj",
-            Self::VProj => "v_proj",
-            Self::OProj => "o_proj",
-            Self::GateProj => "gate_proj",
-            Self::UpProj => "up_proj",
-            Self::DownProj => "down_proj",
-        }
+        ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"][self as usize]
     }
 
     /// The projection of that name.

@@ -15,7 +15,7 @@ use std::path::Path;
 pub use self::architecture::{
     Activation, Architecture, AttentionOptions, BlockOptions, SlidingWindow,
 };
-pub use self::divisible_counts::{DivisibleCounts, NotDivisibleError};
+pub use self::divisible_counts::NotDivisibleError;
 pub use self::error::ModelConfigError;
 pub use self::experts::ExpertOptions;
 pub use self::rope_scaling::RopeScaling;
@@ -80,7 +80,7 @@ impl ModelConfig {
     ///
     /// # Errors
     ///
-    /// [`ModelConfigError::Field`] for the first field that is out of range; the error names the file `config.json`.
+    /// [`ModelConfigError`] for the first field that is out of range; the error names the file `config.json`.
     pub fn new(shape: ModelShape) -> Result<Self, ModelConfigError> {
         Self::checked(shape, Path::new("config.json"))
     }
@@ -89,7 +89,7 @@ impl ModelConfig {
         match shape.first_fault() {
             None => Ok(Self(shape)),
             Some((field, found, expected)) => {
-                Err(ModelConfigError::field(path, field, found, expected))
+                Err(ModelConfigError::field(path, field, &found, expected))
             }
         }
     }

@@ -6,23 +6,10 @@ use thiserror::Error;
 
 use crate::text_tokenizer::{TextTokenizer, TokenizerError};
 
-/// Error of a stop string that cannot be used.
+/// Error of a stop string that cannot be used: it is empty, and would end every response at once, or no text can match it.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum StopStringError {
-    /// The string is empty: every response would end at once.
-    #[error("stop string {index} is empty, expected at least one character")]
-    Empty {
-        /// Index in the list, from 0.
-        index: usize,
-    },
-    /// The string holds U+FFFD, which stands for invalid bytes, so that no text can match it.
-    #[error("stop string {text:?} holds U+FFFD, which stands for bytes that are no character")]
-    Replacement {
-        /// The text.
-        text: String,
-    },
-}
+#[error("stop string {0}")]
+pub struct StopStringError(String);
 
 /// Stop strings, and the tokenizer that decodes a response to search for them.
 ///
@@ -55,10 +42,12 @@ impl StopStrings {
         let (mut ids, mut strings) = (Vec::new(), Vec::new());
         for (index, text) in texts.iter().enumerate() {
             if text.is_empty() {
-                return Err(StopStringError::Empty { index });
+                let problem = format!("{index} is empty, expected at least one character");
+                return Err(StopStringError(problem));
             }
             if text.contains(char::REPLACEMENT_CHARACTER) {
-                return Err(StopStringError::Replacement { text: text.clone() });
+                let problem = "holds U+FFFD, which stands for bytes that are no character";
+                return Err(StopStringError(format!("{text:?} {problem}")));
             }
             match tokenizer.token_id(text).filter(|id| special.contains(id)) {
                 Some(id) => ids.push(id),
@@ -79,7 +68,7 @@ impl StopStrings {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] if the tokens cannot be decoded.
+    /// [`TokenizerError::Refused`] if the tokens cannot be decoded.
     pub fn completed_by_last(&self, token_ids: &[u32]) -> Result<bool, TokenizerError> {
         // Decoding the end of the response is almost always enough to see that no stop string is there. The end must be
         // long enough for the longest stop string, for what a tokenizer strips in front, and for a character that was

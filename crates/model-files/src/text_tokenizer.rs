@@ -30,33 +30,9 @@ pub enum TokenizerError {
         /// Problem, and the expected value.
         problem: String,
     },
-    /// A text could not be tokenized.
-    #[error("cannot tokenize {text:?}: {problem}")]
-    Encode {
-        /// The first 40 characters of the text.
-        text: String,
-        /// The tokenizer's message.
-        problem: String,
-    },
-    /// Token ids could not be decoded.
-    #[error("cannot decode token ids: {problem}")]
-    Decode {
-        /// The tokenizer's message.
-        problem: String,
-    },
-    /// The tokenizer has more tokens than the model has rows of the embedding.
-    #[error(
-        "{}: token id {largest} is outside the model's vocabulary, expected ids below vocab_size = {vocabulary}",
-        path.display()
-    )]
-    Vocabulary {
-        /// The tokenizer's file.
-        path: PathBuf,
-        /// The largest id the tokenizer can give.
-        largest: u32,
-        /// The `vocab_size` of `config.json`.
-        vocabulary: usize,
-    },
+    /// A text could not be tokenized, or token ids not be decoded.
+    #[error("cannot {0}")]
+    Refused(String),
 }
 
 impl TokenizerError {
@@ -107,12 +83,12 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Encode`] if the tokenizer has no token for a part of the text, or if its normaliser and
+    /// [`TokenizerError::Refused`] if the tokenizer has no token for a part of the text, or if its normaliser and
     /// pre-tokenizer could make it too long.
     pub fn encode(&self, text: &str) -> Result<Vec<u32>, TokenizerError> {
-        let refused = |problem: String| TokenizerError::Encode {
-            text: text.chars().take(40).collect(),
-            problem,
+        let refused = |problem: String| {
+            let beginning: String = text.chars().take(40).collect();
+            TokenizerError::Refused(format!("tokenize {beginning:?}: {problem}"))
         };
         let (bytes, growth) = (text.len(), self.growth.encoded);
         if bytes.saturating_mul(growth) > LONGEST_NORMALISED_BYTES {
@@ -129,7 +105,7 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] if the decoder fails.
+    /// [`TokenizerError::Refused`] if the decoder fails.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
         self.decode_with(ids, true)
     }
@@ -138,7 +114,7 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] if the decoder fails.
+    /// [`TokenizerError::Refused`] if the decoder fails.
     pub fn decode_raw(&self, ids: &[u32]) -> Result<String, TokenizerError> {
         self.decode_with(ids, false)
     }
@@ -150,7 +126,7 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Decode`] if the decoder fails.
+    /// [`TokenizerError::Refused`] if the decoder fails.
     pub fn pieces(&self, ids: &[u32]) -> Result<Vec<String>, TokenizerError> {
         let mut pieces = vec![String::new(); ids.len()];
         // Decoded in windows from the last complete character on, with that character's tokens as context: some
@@ -170,7 +146,8 @@ impl TextTokenizer {
     }
 
     fn decode_with(&self, ids: &[u32], skip_special: bool) -> Result<String, TokenizerError> {
-        let refused = |problem: String| TokenizerError::Decode { problem };
+        let refused =
+            |problem: String| TokenizerError::Refused(format!("decode token ids: {problem}"));
         let growth = self.growth.decoded;
         let too_long = |bytes: usize| bytes.saturating_mul(growth) > LONGEST_DECODED_BYTES;
         // The sum is taken only where tokens of the longest kind would be too long.
@@ -208,14 +185,16 @@ impl TextTokenizer {
     ///
     /// # Errors
     ///
-    /// [`TokenizerError::Vocabulary`], naming the file and both numbers.
+    /// [`TokenizerError::Malformed`], naming the file and both numbers.
     pub fn check_vocabulary(&self, model_vocab_size: usize) -> Result<(), TokenizerError> {
         let largest = self.tokenizer.get_vocab(true).into_values().max().unwrap_or(0);
         if (largest as usize) < model_vocab_size {
             return Ok(());
         }
-        let path = self.path.clone();
-        Err(TokenizerError::Vocabulary { path, largest, vocabulary: model_vocab_size })
+        let expected = format!("ids below vocab_size = {model_vocab_size}");
+        let problem =
+            format!("token id {largest} is outside the model's vocabulary, expected {expected}");
+        Err(TokenizerError::Malformed { path: self.path.clone(), problem })
     }
 
     /// Returns the ids that end a response, ascending: all those of `generation_config.json`, else of `config.json`,

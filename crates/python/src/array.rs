@@ -26,6 +26,18 @@ impl Array {
         Ok(Self { values: array.as_slice()?.to_vec(), shape: array.shape().to_vec() })
     }
 
+    /// Converts the argument of this name, which must have as many dimensions as `expected` names, to its numbers and their sizes.
+    pub(crate) fn with_sizes<const N: usize>(
+        name: &str,
+        object: &Bound<'_, PyAny>,
+        expected: &str,
+    ) -> PyResult<(Vec<f64>, [usize; N])> {
+        let Self { values, shape } = Self::of(name, object)?;
+        let unfit =
+            |shape| value_error(format!("`{name}` has shape {shape:?}, expected {expected}"));
+        Ok((values, shape.try_into().map_err(unfit)?))
+    }
+
     /// Converts the argument of this name, which must have this shape.
     pub(crate) fn shaped(
         name: &str,

@@ -264,12 +264,8 @@ pub(crate) fn prompt_information(
     cross_log_prob: &Bound<'_, PyAny>,
     own_prompts: Vec<usize>,
 ) -> PyResult<PromptInformation> {
-    let Array { values, shape } = Array::of("cross_log_prob", cross_log_prob)?;
-    let &[_, prompts] = &shape[..] else {
-        return Err(value_error(format!(
-            "`cross_log_prob` has shape {shape:?}, expected [responses, prompts]"
-        )));
-    };
+    let expected = "[responses, prompts]";
+    let (values, [_, prompts]) = Array::with_sizes("cross_log_prob", cross_log_prob, expected)?;
     let information = entropy_core::prompt_information(&values, &own_prompts, prompts);
     information.map(PromptInformation::from).map_err(value_error)
 }

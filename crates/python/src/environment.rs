@@ -9,6 +9,7 @@ use softmax_sim::experiment::{Experiment, World};
 
 use crate::array::{Array, Floats, numpy_array};
 use crate::error::value_error;
+use crate::repr::attributes;
 use crate::settings::{json_of, parsed};
 
 /// Questions, and a softmax policy to answer them.
@@ -33,8 +34,12 @@ use crate::settings::{json_of, parsed};
 #[pyclass(frozen, module = "entropy_rl")]
 pub(crate) struct Environment(pub(crate) softmax_sim::environment::Environment);
 
-#[pymethods]
-impl Environment {
+attributes! { Environment, self: {
+    prompts: usize = self.0.training().shape().prompts;
+    positions: usize = self.0.training().shape().positions;
+    actions: usize = self.0.training().shape().actions;
+    states: usize = self.0.training().states().states();
+}
     #[new]
     #[pyo3(signature = (quality, start, *, prior=None, features=None, transitions=None, validation=None))]
     fn new(
@@ -45,17 +50,13 @@ impl Environment {
         transitions: Option<&Bound<'_, PyAny>>,
         validation: Option<&Self>,
     ) -> PyResult<Self> {
-        let quality = Array::of("quality", quality)?;
-        let &[prompts, positions, actions] = &quality.shape[..] else {
-            return Err(value_error(format!(
-                "`quality` has shape {:?}, expected [prompts, positions, actions]",
-                quality.shape
-            )));
-        };
+        let expected = "[prompts, positions, actions]";
+        let (quality, sizes) = Array::with_sizes("quality", quality, expected)?;
+        let [prompts, positions, actions] = sizes;
         let (parameters, shape) = match (prior, features) {
-            (None, None) => (Parameters::Logits, quality.shape.clone()),
+            (None, None) => (Parameters::Logits, sizes.to_vec()),
             (Some(prior), Some(features)) => {
-                let features = shared_features(&quality.shape, prior, features)?;
+                let features = shared_features(&sizes, prior, features)?;
                 let shape = vec![1 + features.count];
                 (Parameters::Weights(features), shape)
             }
@@ -63,8 +64,7 @@ impl Environment {
         };
         let start = Array::shaped("start", start, &shape)?;
         let shape = Shape { prompts, positions, actions };
-        let mut questions =
-            Questions::new(shape, quality.values, parameters).map_err(value_error)?;
+        let mut questions = Questions::new(shape, quality, parameters).map_err(value_error)?;
         if let Some(transitions) = transitions {
             let graph = graph(transitions, positions, actions)?;
             questions = questions.with_states(graph).map_err(value_error)?;
@@ -111,26 +111,6 @@ impl Environment {
     #[pyo3(signature = (*, hidden=32, features=16, seed=0))]
     fn with_network(&self, hidden: usize, features: usize, seed: u64) -> PyResult<Self> {
         self.0.clone().with_network(features, hidden, seed).map(Self).map_err(value_error)
-    }
-
-    #[getter]
-    fn prompts(&self) -> usize {
-        self.0.training().shape().prompts
-    }
-
-    #[getter]
-    fn positions(&self) -> usize {
-        self.0.training().shape().positions
-    }
-
-    #[getter]
-    fn actions(&self) -> usize {
-        self.0.training().shape().actions
-    }
-
-    #[getter]
-    fn states(&self) -> usize {
-        self.0.training().states().states()
     }
 
     #[getter]

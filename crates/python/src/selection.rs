@@ -61,11 +61,7 @@ pub(crate) fn clip_cov_mask<'py>(
     let semantics: Semantics = parsed("semantics", json!(semantics))?;
     let loss = PolicyLoss::ClipCov(loss.with(centering, Scope::MiniBatch, semantics));
     let trained = Trained::new("log_prob", &log_prob, response_mask)?;
-    let columns = Columns {
-        required: [&log_prob, &old_log_prob, &advantage],
-        optional: [entropy.as_ref(), None, None, None],
-    };
-    mask(py, &loss, &trained, &columns, seed)
+    mask(py, &loss, &trained, [&log_prob, &old_log_prob, &advantage], entropy.as_ref(), seed)
 }
 
 /// Mark the tokens that KL-Cov penalises, bool [tokens].
@@ -100,11 +96,7 @@ pub(crate) fn kl_cov_mask<'py>(
     let loss = PolicyLoss::KlCov(loss.with(centering, Scope::MiniBatch, semantics));
     // The policy before the step plays no part in the selection.
     let trained = Trained::new("log_prob", &log_prob, response_mask)?;
-    let columns = Columns {
-        required: [&log_prob, &log_prob, &advantage],
-        optional: [entropy.as_ref(), None, None, None],
-    };
-    mask(py, &loss, &trained, &columns, 0)
+    mask(py, &loss, &trained, [&log_prob, &log_prob, &advantage], entropy.as_ref(), 0)
 }
 
 /// Mark the tokens of highest entropy, bool [tokens].
@@ -126,11 +118,7 @@ pub(crate) fn high_entropy_mask<'py>(
     // The loss ranks tokens by entropy only.
     let unused = Column::zeros_like(entropy.named("entropy")?);
     let trained = Trained::new("entropy", &entropy, response_mask)?;
-    let columns = Columns {
-        required: [&unused, &unused, &unused],
-        optional: [Some(&entropy), None, None, None],
-    };
-    mask(py, &loss, &trained, &columns, 0)
+    mask(py, &loss, &trained, [&unused; 3], Some(&entropy), 0)
 }
 
 /// The plan's selection, in the shape of the columns.
@@ -138,10 +126,12 @@ fn mask<'py>(
     py: Python<'py>,
     loss: &PolicyLoss,
     trained: &Trained<'py>,
-    columns: &Columns<'_, 'py>,
+    required: [&Column<'py>; 3],
+    entropy: Option<&Column<'py>>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let rows = trained.row_lengths();
+    let (rows, columns) =
+        (trained.row_lengths(), Columns { required, optional: [entropy, None, None, None] });
     let plan = columns.plan(trained, &rows, loss, &Aggregation::TokenMean, None, seed)?;
     trained.result(py, plan.selected())
 }

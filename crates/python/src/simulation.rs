@@ -13,7 +13,7 @@ use softmax_sim::training::{CustomAdvantage, Method, Rows, Schedule, Trainer, pr
 use crate::array::{Array, Floats, numpy_array};
 use crate::environment::{Environment, described, sizes};
 use crate::error::value_error;
-use crate::repr::{record, shown};
+use crate::repr::{attributes, record, shown};
 use crate::settings::{json_of, parsed};
 
 /// Exact figures of a policy over a run.
@@ -142,8 +142,10 @@ pub(crate) struct Simulation {
     has_failed: bool,
 }
 
-#[pymethods]
-impl Simulation {
+attributes! { Simulation, self: {
+    entropy_bonus: f64 = self.trainer.method.entropy_bonus;
+    reference_kl: f64 = self.trainer.method.reference_kl;
+}
     #[new]
     #[pyo3(signature = (environment, *, method=None, schedule=None, loss=None, advantage=None, seed=0))]
     fn new(
@@ -250,20 +252,10 @@ impl Simulation {
         format!("Simulation({}, policy_loss={loss:?})", described(self.trainer.environment()))
     }
 
-    #[getter]
-    fn entropy_bonus(&self) -> f64 {
-        self.trainer.method.entropy_bonus
-    }
-
     #[setter]
     fn set_entropy_bonus(&mut self, entropy_bonus: f64) -> PyResult<()> {
         self.trainer.method.entropy_bonus = finite("entropy_bonus", entropy_bonus)?;
         Ok(())
-    }
-
-    #[getter]
-    fn reference_kl(&self) -> f64 {
-        self.trainer.method.reference_kl
     }
 
     #[setter]

@@ -26,12 +26,8 @@ pub(crate) struct SoftmaxPolicy {
 impl SoftmaxPolicy {
     #[new]
     fn new(logits: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let Array { values, shape } = Array::of("logits", logits)?;
-        let &[states, actions] = &shape[..] else {
-            return Err(value_error(format!(
-                "`logits` has shape {shape:?}, expected [states, actions]"
-            )));
-        };
+        let (values, shape) = Array::with_sizes("logits", logits, "[states, actions]")?;
+        let [states, actions] = shape;
         if states * actions == 0 {
             return Err(value_error(format!("`logits` has shape {shape:?}, expected a policy")));
         }
@@ -40,7 +36,7 @@ impl SoftmaxPolicy {
             Categorical::from_logits(logits).map_err(error)
         };
         let policies = values.chunks_exact(actions).enumerate().map(policy);
-        Ok(Self { states: policies.collect::<PyResult<_>>()?, shape: [states, actions] })
+        Ok(Self { states: policies.collect::<PyResult<_>>()?, shape })
     }
 
     #[getter]

@@ -8,7 +8,6 @@ use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 use rayon::prelude::*;
 use reward_math::{Gold, Options, Reward, Side};
-use rl_losses::ColumnError;
 use serde::Serialize;
 
 use crate::error::value_error;
@@ -218,8 +217,9 @@ fn map_rows<T: Send>(
         ("questions", questions.map_or(expected, <[_]>::len)),
     ];
     if let Some(&(column, found)) = lengths.iter().find(|(_, length)| *length != expected) {
-        let other = "responses";
-        return Err(value_error(ColumnError::Length { column, found, other, expected }));
+        return Err(value_error(format!(
+            "column `{column}` has {found} entries, `responses` has {expected}"
+        )));
     }
     // Each call has its own pool: threads of a shared pool would not exist in a process forked later, which would hang.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

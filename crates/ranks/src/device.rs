@@ -16,65 +16,8 @@ pub use machine::Machine;
 
 /// Why the requested device cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum DeviceError {
-    /// `auto` on a machine whose GPU cannot be used.
-    #[error(
-        "device is \"auto\" and {sign} is here, but {reason}; for the CPU set model.device = \"cpu\" or --device cpu"
-    )]
-    Unusable {
-        /// File that shows that there is a GPU.
-        sign: String,
-        /// Reason that it cannot be used.
-        reason: NoCuda,
-    },
-    /// A CUDA device is requested, and there is none.
-    #[error("device is {choice}, but {reason}")]
-    NoCuda {
-        /// Requested device.
-        choice: String,
-        /// Reason that there is none.
-        reason: NoCuda,
-    },
-    /// A CUDA device is requested, and all are hidden.
-    #[error(
-        "device is {choice}, but CUDA_VISIBLE_DEVICES is \"{value}\", expected a device in it, or none such variable"
-    )]
-    Hidden {
-        /// Requested device.
-        choice: String,
-        /// Value of the variable.
-        value: String,
-    },
-    /// More ranks than CUDA devices.
-    #[error(
-        "{ranks} ranks on this machine, expected at most one for each of {devices} CUDA devices"
-    )]
-    Ranks {
-        /// Ranks of this machine.
-        ranks: usize,
-        /// Its devices.
-        devices: usize,
-    },
-    /// One device requested for several ranks.
-    #[error(
-        "device is cuda:{index} for {ranks} ranks on this machine, expected \"cuda\": a CUDA device each"
-    )]
-    Shared {
-        /// The device's number.
-        index: usize,
-        /// Ranks of this machine.
-        ranks: usize,
-    },
-    /// Device number beyond those of this machine.
-    #[error("device is cuda:{index}, expected one of {devices} CUDA devices")]
-    Number {
-        /// Requested number.
-        index: usize,
-        /// Devices of this machine.
-        devices: usize,
-    },
-}
+#[error("{0}")]
+pub struct DeviceError(String);
 
 /// The place of this process among the ranks of its machine.
 #[derive(Debug, Clone, Copy)]
@@ -125,23 +68,36 @@ fn choose(
     machine: &Machine,
     found: Result<Result<usize, NoCuda>, String>,
 ) -> Result<Device, DeviceError> {
+    let refused = |problem: String| Err(DeviceError(problem));
+    let name = String::from(choice);
     let devices = match (choice, found) {
         (Choice::Cpu, _) | (Choice::Auto, Err(_)) => return Ok(Device::Cpu),
         (Choice::Auto, Ok(Err(reason))) => {
-            return match machine.sign.clone() {
-                Some(sign) => Err(DeviceError::Unusable { sign, reason }),
-                None => Ok(Device::Cpu),
-            };
+            let Some(sign) = &machine.sign else { return Ok(Device::Cpu) };
+            return refused(format!(
+                "device is \"auto\" and {sign} is here, but {reason}; for the CPU set model.device = \"cpu\" or --device cpu"
+            ));
         }
-        (_, Err(value)) => return Err(DeviceError::Hidden { choice: choice.into(), value }),
-        (_, Ok(Err(reason))) => return Err(DeviceError::NoCuda { choice: choice.into(), reason }),
+        (_, Err(value)) => {
+            let expected = "expected a device in it, or none such variable";
+            return refused(format!(
+                "device is {name}, but CUDA_VISIBLE_DEVICES is \"{value}\", {expected}"
+            ));
+        }
+        (_, Ok(Err(reason))) => return refused(format!("device is {name}, but {reason}")),
         (_, Ok(Ok(devices))) => devices,
     };
     match choice {
-        Choice::Cuda(index) if count > 1 => Err(DeviceError::Shared { index, ranks: count }),
-        Choice::Cuda(index) if index >= devices => Err(DeviceError::Number { index, devices }),
+        Choice::Cuda(_) if count > 1 => refused(format!(
+            "device is {name} for {count} ranks on this machine, expected \"cuda\": a CUDA device each"
+        )),
+        Choice::Cuda(index) if index >= devices => {
+            refused(format!("device is {name}, expected one of {devices} CUDA devices"))
+        }
         Choice::Cuda(index) => Ok(Device::Cuda(index)),
-        _ if local >= devices => Err(DeviceError::Ranks { ranks: count, devices }),
+        _ if local >= devices => refused(format!(
+            "{count} ranks on this machine, expected at most one for each of {devices} CUDA devices"
+        )),
         _ => Ok(Device::Cuda(local)),
     }
 }
@@ -231,8 +187,9 @@ fn kernel_bytes(list: &str, name: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const NO_DEVICE: Result<Result<usize, NoCuda>, &str> =
-        Ok(Err(NoCuda::NoDevice { reason: None }));
+    fn none() -> NoCuda {
+        NoCuda::Other("NVIDIA's driver finds no device".to_owned())
+    }
 
     /// The device, or the error, of a rank on a machine that shows a GPU by the file `sign`.
     fn chosen(
@@ -252,12 +209,12 @@ mod tests {
     #[test]
     fn auto_takes_the_cpu_only_where_no_gpu_shows() {
         let auto = |sign, devices| chosen(Choice::Auto, (0, 1), sign, devices);
-        assert_eq!(auto(None, NO_DEVICE), "Cpu");
+        assert_eq!(auto(None, Ok(Err(none()))), "Cpu");
         assert_eq!(auto(None, Ok(Ok(2))), "Cuda(0)");
         assert_eq!(auto(Some("/dev/nvidia0"), Ok(Ok(1))), "Cuda(0)");
         assert_eq!(auto(Some("/dev/nvidia0"), Err("")), "Cpu");
         assert_eq!(
-            auto(Some("/dev/nvidia0"), NO_DEVICE),
+            auto(Some("/dev/nvidia0"), Ok(Err(none()))),
             "device is \"auto\" and /dev/nvidia0 is here, but NVIDIA's driver finds no device; \
              for the CPU set model.device = \"cpu\" or --device cpu"
         );
@@ -273,12 +230,12 @@ mod tests {
                 "8 ranks on this machine, expected at most one for each of 4 CUDA devices"
             );
         }
-        let none = "device is cuda, but NVIDIA's driver finds no device";
-        assert_eq!(chosen(Choice::CudaOfRank, (0, 1), None, NO_DEVICE), none);
+        let refused = "device is cuda, but NVIDIA's driver finds no device";
+        assert_eq!(chosen(Choice::CudaOfRank, (0, 1), None, Ok(Err(none()))), refused);
         let numbered = |index, rank, devices| chosen(Choice::Cuda(index), rank, None, devices);
         assert_eq!(numbered(3, (0, 1), Ok(Ok(4))), "Cuda(3)");
-        let none = "device is cuda:1, but NVIDIA's driver finds no device";
-        assert_eq!(numbered(1, (0, 1), NO_DEVICE), none);
+        let refused = "device is cuda:1, but NVIDIA's driver finds no device";
+        assert_eq!(numbered(1, (0, 1), Ok(Err(none()))), refused);
         let beyond = "device is cuda:4, expected one of 4 CUDA devices";
         assert_eq!(numbered(4, (0, 1), Ok(Ok(4))), beyond);
         assert_eq!(

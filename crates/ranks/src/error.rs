@@ -75,14 +75,13 @@ pub(super) fn culprit(error: &anyhow::Error) -> Option<usize> {
 
 /// Reason why this rank could not join the run, with a remedy.
 pub(super) fn not_joined(error: GroupError) -> anyhow::Error {
-    let is_unserved = matches!(error, GroupError::Coordinator { action: "reach", .. });
     let record = match &error {
         GroupError::Absent { missing, .. } => missing.first().copied(),
-        GroupError::Coordinator { .. } if is_unserved => Some(0),
+        GroupError::Unreached(_) => Some(0),
         _ => None,
     };
     Record::new(error.to_string(), record).report();
-    if is_unserved {
+    if let GroupError::Unreached(_) = error {
         anyhow::anyhow!(
             "{error}; expected it to be served there by rank 0, or by its launcher, within \
              parallel.connect_seconds"

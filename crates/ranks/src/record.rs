@@ -1,6 +1,5 @@
 //! The error record that a failed rank leaves for its launcher, in torchrun's file format.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,11 +28,11 @@ impl Record {
     /// Writes the record where the launcher looks, if it looks anywhere. A failed write is no error: the run fails anyway.
     pub(crate) fn report(&self) {
         if let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()) {
-            self.write(&path);
+            self.write(Path::new(&path));
         }
     }
 
-    fn write(&self, path: &OsStr) {
+    fn write(&self, path: &Path) {
         let text = serde_json::to_string(self).expect("numbers and texts are JSON");
         let _ = std::fs::write(path, text);
     }
@@ -54,7 +53,7 @@ mod tests {
         let path = folder.path().join("error.json");
         assert_eq!(Record::read(&path), None);
         let record = Record::new("rank 1 is silent".to_owned(), Some(1));
-        record.write(path.as_os_str());
+        record.write(&path);
         assert_eq!(Record::read(&path), Some(record.clone()));
         let text = std::fs::read_to_string(&path).unwrap();
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();

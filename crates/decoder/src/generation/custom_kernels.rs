@@ -153,21 +153,15 @@ mod tests {
 
     #[test]
     fn without_kernels_libtorch_decodes_and_the_reason_is_said() {
-        let missing = KernelError::Library {
-            name: "libnvrtc.so.13 or .12".to_owned(),
-            problem: "no such file".to_owned(),
-        };
+        let missing = CudaKernels::on(CPU).unwrap_err();
         for (_, outcome) in outcomes(&Err(missing.clone()), CPU, &tiny_config()) {
-            assert_eq!(
-                outcome,
-                Err("libnvrtc.so.13 or .12 cannot be used: no such file".to_owned())
-            );
+            assert_eq!(outcome, Err("kernels are for CUDA devices, not for Cpu".to_owned()));
         }
         let none = outcomes(&Err(missing), CPU, &tiny_config());
         assert_eq!(
             left_out(&none).unwrap(),
             "decoding is slower than it could be: plain operators do rotary positions and the cache, residual and norm, the MLP's gate, \
-             drawing a token, as libnvrtc.so.13 or .12 cannot be used: no such file"
+             drawing a token, as kernels are for CUDA devices, not for Cpu"
         );
         assert_eq!(right(none), []);
         let on_host = custom_kernels(CPU, Kind::BFloat16, &tiny_config());

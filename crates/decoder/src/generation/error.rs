@@ -23,39 +23,12 @@ pub enum GenerationError {
         /// Accepted values.
         expected: &'static str,
     },
-    /// A prompt has no token.
-    #[error("prompt {prompt} is empty, expected at least one token")]
-    EmptyPrompt {
-        /// Index of the prompt.
-        prompt: usize,
-    },
-    /// A prompt contains a token outside the model's vocabulary.
-    #[error(
-        "prompt {prompt} holds token id {token_id}, expected ids below vocab_size = {vocab_size}"
-    )]
-    TokenId {
-        /// Index of the prompt.
-        prompt: usize,
-        /// The token.
-        token_id: u32,
-        /// Size of the model's vocabulary.
-        vocab_size: usize,
-    },
+    /// A prompt has no token, or one outside the model's vocabulary.
+    #[error("{0}")]
+    Prompt(String),
     /// Prompt and response do not fit the model's positions.
-    #[error(
-        "prompt {prompt} has {tokens} tokens and may grow by {max_new_tokens}, expected at most \
-         max_position_embeddings = {limit} in all"
-    )]
-    TooLong {
-        /// Index of the prompt.
-        prompt: usize,
-        /// Its length in tokens.
-        tokens: usize,
-        /// Requested length of the longest response.
-        max_new_tokens: usize,
-        /// Positions of the model.
-        limit: usize,
-    },
+    #[error("{0}")]
+    TooLong(String),
     /// Drawn tokens do not decode to text, which a stop string requires.
     #[error(transparent)]
     Text(#[from] TokenizerError),
@@ -104,15 +77,31 @@ pub(super) fn check(
     for (prompt, request) in prompts.iter().enumerate() {
         let tokens = request.token_ids.len();
         if tokens == 0 {
-            return Err(GenerationError::EmptyPrompt { prompt });
+            let problem = format!("prompt {prompt} is empty, expected at least one token");
+            return Err(GenerationError::Prompt(problem));
         }
-        if let Some(&token_id) = request.token_ids.iter().find(|&&id| id as usize >= vocab_size) {
-            return Err(GenerationError::TokenId { prompt, token_id, vocab_size });
+        if let Some(token_id) = request.token_ids.iter().find(|&&id| id as usize >= vocab_size) {
+            return Err(GenerationError::Prompt(format!(
+                "prompt {prompt} holds token id {token_id}, expected ids below vocab_size = {vocab_size}"
+            )));
         }
-        let (limit, max_new_tokens) = (config.max_position_embeddings, options.max_new_tokens);
-        if tokens.saturating_add(max_new_tokens) > limit {
-            return Err(GenerationError::TooLong { prompt, tokens, max_new_tokens, limit });
-        }
+        check_length(prompt, tokens, options.max_new_tokens, config.max_position_embeddings)?;
     }
     Ok(())
+}
+
+/// Refuses a prompt that may grow beyond `limit` tokens.
+pub(super) fn check_length(
+    prompt: usize,
+    tokens: usize,
+    max_new_tokens: usize,
+    limit: usize,
+) -> Result<(), GenerationError> {
+    if tokens.saturating_add(max_new_tokens) <= limit {
+        return Ok(());
+    }
+    Err(GenerationError::TooLong(format!(
+        "prompt {prompt} has {tokens} tokens and may grow by {max_new_tokens}, expected at most \
+         max_position_embeddings = {limit} in all"
+    )))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tch::{Kind, Tensor};
 
 use super::engine::{Engine, Kernels, Prefilled};
-use super::error::{GenerationError, check};
+use super::error::{GenerationError, check, check_length};
 use super::request::{GenerationOptions, PromptRequest, SamplingKey};
 use super::response::Finish;
 use super::sampler::id_of;
@@ -84,11 +84,7 @@ impl<'a> SharedBatch<'a> {
     pub fn push(&mut self, ask: Ask) -> Result<(), GenerationError> {
         let request = PromptRequest { token_ids: &ask.token_ids, key: ask.key };
         check(self.decoder, &[request], &ask.options)?;
-        let (tokens, max_new_tokens) = (ask.token_ids.len(), ask.options.max_new_tokens);
-        let limit = self.capacity;
-        if tokens.saturating_add(max_new_tokens) > limit {
-            return Err(GenerationError::TooLong { prompt: 0, tokens, max_new_tokens, limit });
-        }
+        check_length(0, ask.token_ids.len(), ask.options.max_new_tokens, self.capacity)?;
         self.waiting.push_back((Arc::new(ask), 0));
         Ok(())
     }

@@ -49,7 +49,7 @@ impl Decoder {
     pub fn load_adapter(&mut self, directory: &Path) -> Result<(), DecoderError> {
         let settings = read_settings(directory)?;
         if let Some(problem) = settings.problem_with(self.config().experts.as_ref()) {
-            return Err(DecoderError::Adapter { directory: directory.to_owned(), problem });
+            return Err(TensorFileError::malformed(directory, problem.to_string()).into());
         }
         let file = TensorFile::open(&directory.join(WEIGHTS))?;
         let (kind, mut wanted) = (self.kind(), Vec::new());

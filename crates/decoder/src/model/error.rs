@@ -1,8 +1,5 @@
 //! Errors of reading a model.
 
-use std::path::PathBuf;
-
-use messages::Problem;
 use model_files::model_config::{ModelConfigError, NotDivisibleError};
 use thiserror::Error;
 
@@ -16,17 +13,9 @@ pub enum DecoderError {
     /// `config.json` is invalid.
     #[error(transparent)]
     Config(#[from] ModelConfigError),
-    /// A weight file is invalid.
+    /// A weight file or an adapter is invalid, or the adapter has parts that the model takes none of.
     #[error(transparent)]
     Weights(#[from] TensorFileError),
-    /// The adapter has parts that the model takes none of.
-    #[error("{}: {problem}", directory.display())]
-    Adapter {
-        /// Directory of the adapter.
-        directory: PathBuf,
-        /// Its targets.
-        problem: Problem,
-    },
     /// The model cannot be split over so many ranks.
     #[error(transparent)]
     NotDivisible(#[from] NotDivisibleError),

@@ -36,7 +36,7 @@ impl TensorGroup {
     /// Fails if a count of the model is not divisible by the number of ranks, or if a rank does not take part.
     pub(crate) fn new(ranks: &Ranks, config: &ModelConfig) -> Result<Self, DecoderError> {
         let shards = ranks.count();
-        config.divisible_counts().check(shards)?;
+        config.check_shards(shards)?;
         let copies = (shards / config.num_key_value_heads).max(1);
         let first = ranks.rank() - ranks.rank() % copies;
         let kv_replicas: Vec<usize> = (first..first + copies).collect();

@@ -1,5 +1,6 @@
 //! Errors of reading tensors.
 
+use std::fmt::Display;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,21 +22,11 @@ pub enum TensorFileError {
         /// Error of the operating system.
         source: io::Error,
     },
-    /// A file or directory does not hold what it must.
+    /// A file or directory, or a tensor of it, does not hold what it must.
     #[error("{}: {problem}", path.display())]
     Malformed {
         /// The file or directory.
         path: PathBuf,
-        /// Fault, and the expected content.
-        problem: String,
-    },
-    /// A tensor is missing or unexpected, or has another shape or kind, or values that are not finite.
-    #[error("{}: tensor `{tensor}` {problem}", path.display())]
-    Tensor {
-        /// The file, or the directory of shards.
-        path: PathBuf,
-        /// The tensor.
-        tensor: String,
         /// Fault, and the expected content.
         problem: String,
     },
@@ -52,8 +43,8 @@ impl TensorFileError {
         Self::tensor(path, tensor, format!("is missing, expected shape {expected:?}"))
     }
 
-    pub(crate) fn tensor(path: &Path, tensor: &str, problem: impl Into<String>) -> Self {
-        let (path, tensor) = (path.to_owned(), shown(tensor, LONGEST_NAME));
-        Self::Tensor { path, tensor, problem: problem.into() }
+    pub(crate) fn tensor(path: &Path, tensor: &str, problem: impl Display) -> Self {
+        let tensor = shown(tensor, LONGEST_NAME);
+        Self::malformed(path, format!("tensor `{tensor}` {problem}"))
     }
 }

@@ -136,12 +136,10 @@ impl From<GenerationError> for ApiError {
             GenerationError::Option { option, found, expected } => {
                 Self::field(option, &format!("is {found}, expected {expected}"))
             }
-            GenerationError::TooLong { .. } => {
+            GenerationError::TooLong(_) => {
                 Self::body(message).about("max_tokens").coded("context_length_exceeded")
             }
-            GenerationError::EmptyPrompt { .. } | GenerationError::TokenId { .. } => {
-                Self::body(message).about("prompt")
-            }
+            GenerationError::Prompt(_) => Self::body(message).about("prompt"),
             _ => Self::engine(message),
         }
     }

@@ -79,7 +79,7 @@ impl Fields<'_> {
 
     pub(super) fn fault(&self, field: &'static str, expected: &str) -> ModelConfigError {
         let value = self.object.get(field).map_or_else(|| "missing".to_owned(), Value::to_string);
-        ModelConfigError::field(self.path, field, value, expected)
+        ModelConfigError::field(self.path, field, &value, expected)
     }
 }
 

@@ -8,6 +8,7 @@ use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
 
 use super::fields::{Fields, Read};
 use super::{Architecture, ModelConfig, ModelConfigError, ModelShape, RopeScaling};
+use crate::model_place::{EXPECTED, advice};
 
 impl ModelConfig {
     /// Reads and checks `path`, a `config.json`.
@@ -19,7 +20,10 @@ impl ModelConfig {
         let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(|source| {
             match (source.kind(), path.parent()) {
                 (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(directory)) => {
-                    ModelConfigError::NoModel { directory: directory.to_owned() }
+                    let next_step = advice(directory).map(|advice| format!("; {advice}"));
+                    let next_step = next_step.unwrap_or_default();
+                    let problem = format!("no model is there, expected {EXPECTED}{next_step}");
+                    ModelConfigError::Unusable { path: directory.to_owned(), problem }
                 }
                 _ => ModelConfigError::Io { path: path.to_owned(), source },
             }
@@ -34,7 +38,8 @@ impl ModelConfig {
     /// See [`read`](Self::read).
     pub fn parse(text: &str, path: &Path) -> Result<Self, ModelConfigError> {
         let object: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-            ModelConfigError::Json { path: path.to_owned(), message: error.to_string() }
+            let problem = format!("not JSON: {error}");
+            ModelConfigError::Unusable { path: path.to_owned(), problem }
         })?;
         Self::checked(Fields { path, object: &object }.shape()?, path)
     }

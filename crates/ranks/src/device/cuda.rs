@@ -18,41 +18,9 @@ pub enum NoCuda {
         /// All missing libraries.
         missing: Vec<CudaLibrary>,
     },
-    /// The loader refuses the CUDA half for another reason.
-    #[error("libtorch's CUDA half does not load: {reason}")]
-    Loader {
-        /// Message of the loader.
-        reason: String,
-    },
-    /// No driver is installed, or it is not visible in a container.
-    #[error(
-        "NVIDIA's driver is missing (libcuda.so.1): install version {needed}, or give the container its GPUs (docker run --gpus all)"
-    )]
-    NoDriver {
-        /// Oldest sufficient version, in words.
-        needed: String,
-    },
-    /// The driver is too old.
-    #[error(
-        "NVIDIA's driver{} runs CUDA {}.{} at most, libtorch needs CUDA {}.{}: install version {needed}",
-        .installed.as_ref().map_or_else(String::new, |version| format!(" {version}")), .runs.0, .runs.1, .needs.0, .needs.1
-    )]
-    OldDriver {
-        /// Version of the driver, where the kernel reports it.
-        installed: Option<String>,
-        /// Newest CUDA that the driver runs.
-        runs: (i32, i32),
-        /// CUDA version that libtorch was built for.
-        needs: (i32, i32),
-        /// Oldest sufficient version, in words.
-        needed: String,
-    },
-    /// The driver is installed but finds no device.
-    #[error("NVIDIA's driver finds no device{}", .reason.as_ref().map_or_else(String::new, |reason| format!(": {reason}")))]
-    NoDevice {
-        /// Message of the driver.
-        reason: Option<String>,
-    },
+    /// The loader refuses the CUDA half for another reason, the driver is missing or too old, or it finds no device.
+    #[error("{0}")]
+    Other(String),
 }
 
 /// Writes `libcusparse.so.12 (wheel nvidia-cusparse) is missing`, with the number of others.
@@ -103,17 +71,31 @@ fn reason(Facts { loaded, missing, driver, installed, needs }: Facts) -> NoCuda 
     if let Err(reason) = loaded {
         // Of a libtorch for another CUDA all of them are missing, and none is what it asks for.
         let is_of_ours = missing.iter().any(|library| reason.contains(library.name));
-        return if is_of_ours { NoCuda::Libraries { missing } } else { NoCuda::Loader { reason } };
+        return if is_of_ours {
+            NoCuda::Libraries { missing }
+        } else {
+            NoCuda::Other(format!("libtorch's CUDA half does not load: {reason}"))
+        };
     }
     let needed = driver_for(needs);
-    match driver {
-        None => NoCuda::NoDriver { needed },
+    let with = |mark: &str, text: Option<String>| {
+        text.map_or_else(String::new, |text| format!("{mark}{text}"))
+    };
+    NoCuda::Other(match driver {
+        None => format!(
+            "NVIDIA's driver is missing (libcuda.so.1): install version {needed}, or give the container its GPUs (docker run --gpus all)"
+        ),
         // A driver runs every CUDA of its own generation.
-        Some(CudaDriver { cuda_version: runs, .. }) if runs.0 < needs.0 => {
-            NoCuda::OldDriver { installed, runs, needs, needed }
+        Some(CudaDriver { cuda_version: (major, minor), .. }) if major < needs.0 => format!(
+            "NVIDIA's driver{} runs CUDA {major}.{minor} at most, libtorch needs CUDA {}.{}: install version {needed}",
+            with(" ", installed),
+            needs.0,
+            needs.1
+        ),
+        Some(CudaDriver { refusal, .. }) => {
+            format!("NVIDIA's driver finds no device{}", with(": ", refusal))
         }
-        Some(CudaDriver { refusal, .. }) => NoCuda::NoDevice { reason: refusal },
-    }
+    })
 }
 
 /// The oldest driver for a CUDA, in words (NVIDIA's release notes, "CUDA Toolkit and Minimum Required Driver Version").

@@ -116,7 +116,7 @@ impl Setup {
             let expected = format!("a divisor of the {gpus_per_node} devices of a node");
             return Err(SetupError::Count { what: "parallel.tensor", found: tensor, expected });
         }
-        self.model.config.divisible_counts().check(tensor)?;
+        self.model.config.check_shards(tensor)?;
         if let Some(lora) = &self.run.lora
             && let Some(problem) = lora.problem_with(self.model.config.experts.as_ref())
         {

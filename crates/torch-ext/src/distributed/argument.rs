@@ -55,7 +55,7 @@ impl ProcessGroup {
             }
             Ok(_) => None,
         };
-        problem.map_or(Ok(()), |problem| Err(refuse(call, problem)))
+        problem.map_or(Ok(()), |problem| Err(refuse(call, &problem)))
     }
 
     /// Checks that `whole` has `world_size` times the elements of `part`.
@@ -72,7 +72,7 @@ impl ProcessGroup {
             let problem = format!(
                 "the whole has {elements} elements, expected {expected}, {per_rank} for each of {size} ranks"
             );
-            return Err(refuse(call, problem));
+            return Err(refuse(call, &problem));
         }
         if (whole.kind(), whole.device()) != (part.kind(), part.device()) {
             let (kind, device) = (whole.kind(), whole.device());
@@ -81,7 +81,7 @@ impl ProcessGroup {
                 part.kind(),
                 part.device()
             );
-            return Err(refuse(call, problem));
+            return Err(refuse(call, &problem));
         }
         Ok(())
     }
@@ -90,12 +90,12 @@ impl ProcessGroup {
 /// Rejects truth values, which can be sent but not reduced.
 pub(super) fn require_number(call: &Call) -> Result<(), GroupError> {
     if call.kind == Some(Kind::Bool) {
-        return Err(refuse(call, "expected numbers".to_owned()));
+        return Err(refuse(call, "expected numbers"));
     }
     Ok(())
 }
 
 /// The error of a call that is rejected before it starts.
-fn refuse(call: &Call, problem: String) -> GroupError {
-    GroupError::Argument { call: Box::new(call.clone()), problem }
+fn refuse(call: &Call, problem: &str) -> GroupError {
+    GroupError::Refused(format!("{call}: {problem}"))
 }

@@ -14,7 +14,7 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Argument`] before anything is sent, [`GroupError::Failed`] after.
+    /// [`GroupError::Refused`] before anything is sent, [`GroupError::Failed`] after.
     pub fn all_reduce(&self, tensor: &Tensor, op: ReduceOp) -> Result<(), GroupError> {
         let call = self.call(GroupOperation::AllReduce, tensor)?;
         argument::require_number(&call)?;
@@ -120,5 +120,5 @@ impl ProcessGroup {
 }
 
 fn torch<T>(call: &Call, result: Result<T, tch::TchError>) -> Result<T, GroupError> {
-    result.map_err(|error| failed(call.clone(), error.to_string()))
+    result.map_err(|error| failed(call, &error))
 }

@@ -140,14 +140,12 @@ impl ProcessGroup {
     ///
     /// # Errors
     ///
-    /// [`GroupError::SubGroup`] if the list is invalid; otherwise the errors of [`Self::join`].
+    /// [`GroupError::Refused`] if the list is invalid; otherwise the errors of [`Self::join`].
     pub fn sub_group(&self, ranks: &[usize]) -> Result<Self, GroupError> {
         let &Placement { rank, world_size, .. } = &self.placement;
-        let refuse = |problem: String| GroupError::SubGroup {
-            rank,
-            world_size,
-            ranks: ranks.to_vec(),
-            problem,
+        let place = format!("rank {rank} of {world_size}");
+        let refuse = |problem: String| {
+            GroupError::Refused(format!("{place}: no sub-group of ranks {ranks:?}: {problem}"))
         };
         if let Some(rank) = ranks.iter().find(|&&rank| rank >= self.world_size()) {
             return Err(refuse(format!(
@@ -201,9 +199,11 @@ impl ProcessGroup {
         let (name, address) = (&self.name, self.address);
         let made = Connection::new(&self.store, place, options.timeout, device, name, address);
         let failed = || {
-            let (members, message) = (ranks.clone(), one_line(&TorchError::take()));
-            let Placement { rank, world_size, .. } = self.placement;
-            GroupError::Connect { rank, world_size, members, message }
+            let (Placement { rank, world_size, .. }, message) =
+                (&self.placement, one_line(&TorchError::take()));
+            GroupError::Refused(format!(
+                "rank {rank} of {world_size} could not connect to ranks {ranks:?}: {message}"
+            ))
         };
         let connection = Some(Arc::new(made.ok_or_else(failed)?));
         Ok(Self { connection, ..self })
@@ -257,7 +257,8 @@ impl ProcessGroup {
         let adds_here = call.operation == GroupOperation::ReduceScatter && last_step.is_some();
         let code = if adds_here { ALL_TO_ALL } else { call.operation as c_int };
         let Some(operation) = connection.start(code, output, input, op as c_int) else {
-            return Err(lost(call, one_line(&TorchError::take()), witness, connection));
+            let message = format!("{call}: {}", one_line(&TorchError::take()));
+            return Err(lost(&call, message, witness, connection));
         };
         let (connection, witness) = (Arc::clone(connection), Arc::clone(witness));
         let counters = Arc::clone(&self.counters);
@@ -287,8 +288,10 @@ fn store_of(
             }
             other => other.to_string(),
         };
-        let action = if is_here { "serve" } else { "reach" };
-        GroupError::Coordinator { rank, world_size, action, host: host.clone(), port, message }
+        let text = |action: &str| {
+            format!("rank {rank} of {world_size} could not {action} the store at {host}:{port}: {message}")
+        };
+        if is_here { GroupError::Refused(text("serve")) } else { GroupError::Unreached(text("reach")) }
     })
 }
 
@@ -302,7 +305,9 @@ fn meet(
     let &Placement { rank, world_size, .. } = placement;
     let key = |rank: usize| format!("here/{rank}");
     if store.add(&key(rank), 1)? > 1 {
-        return Err(GroupError::Twice { rank, world_size });
+        return Err(GroupError::Refused(format!(
+            "rank {rank} of {world_size} has joined already, expected one process a rank"
+        )));
     }
     let deadline = Instant::now() + timeout.min(Duration::from_hours(168));
     for &other in ranks {
@@ -315,7 +320,11 @@ fn meet(
                 }
             }
             if !missing.is_empty() {
-                return Err(GroupError::Absent { rank, world_size, missing, timeout });
+                let message = format!(
+                    "rank {rank} of {world_size} waited {} s for all to join, without ranks {missing:?}",
+                    timeout.as_secs_f64()
+                );
+                return Err(GroupError::Absent { message, missing });
             }
         }
     }

@@ -24,7 +24,7 @@ mod work;
 
 pub use error::GroupError;
 pub use group::{GroupOptions, ProcessGroup};
-pub use operation::{Call, GroupOperation, ReduceOp};
+pub use operation::{GroupOperation, ReduceOp};
 pub use placement::{Coordinator, Placement, PlacementError};
 pub use store::Store;
 pub use traffic::Traffic;

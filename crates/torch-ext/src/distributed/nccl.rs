@@ -8,7 +8,8 @@ const CHECKED: &str = "2.11.0";
 
 /// Fails with the reason unless the CUDA half of the checked libtorch is loaded.
 pub(super) fn require(device: usize) -> Result<(), GroupError> {
-    let problem = |problem: String| GroupError::Nccl { device, problem };
+    let problem =
+        |problem: String| GroupError::Refused(format!("no NCCL for device {device}: {problem}"));
     // First, because describing libtorch asks for CUDA, and libtorch keeps its first answer.
     load_cuda().map_err(|error| problem(error.message))?;
     let library = libtorch();

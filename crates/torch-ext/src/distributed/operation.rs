@@ -42,25 +42,22 @@ impl fmt::Display for GroupOperation {
 /// One call of an operation, for messages: `rank 1 of 4: all-reduce of 1024 Float among ranks [0, 1]`.
 ///
 /// All ranks are those of the whole run, also in a sub-group.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
-    /// The operation that was called.
-    pub operation: GroupOperation,
-    /// The rank that called.
-    pub rank: usize,
-    /// Number of processes of the run.
-    pub world_size: usize,
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) operation: GroupOperation,
+    pub(super) rank: usize,
+    pub(super) world_size: usize,
     /// The ranks that take part; `None` if all do.
-    pub members: Option<Vec<usize>>,
+    pub(super) members: Option<Vec<usize>>,
     /// Number of elements of the tensor that this rank passed; of its part, if the operation has parts and a whole.
-    pub elements: usize,
+    pub(super) elements: usize,
     /// Kind of the elements; `None` if there is no tensor.
-    pub kind: Option<Kind>,
+    pub(super) kind: Option<Kind>,
 }
 
 impl Call {
     /// The ranks of the run that take part.
-    pub fn ranks(&self) -> Vec<usize> {
+    pub(super) fn ranks(&self) -> Vec<usize> {
         self.members.clone().unwrap_or_else(|| (0..self.world_size).collect())
     }
 }

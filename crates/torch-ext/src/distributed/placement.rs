@@ -34,39 +34,18 @@ pub struct Coordinator {
     pub attempt: u64,
 }
 
-/// An environment variable that prevents a placement.
+/// An environment variable that prevents a placement: it has an invalid value, or is not set but another one needs it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PlacementError {
-    /// The variable is set to an invalid value.
-    #[error("{variable} is {value:?}, expected {expected}")]
-    Value {
-        /// Name of the variable.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-        /// The expected value.
-        expected: String,
-    },
-    /// The variable is not set, but another one that needs it is.
-    #[error("{variable} is not set, expected {expected}, as {because}")]
-    Missing {
-        /// Name of the variable.
-        variable: &'static str,
-        /// The expected value.
-        expected: String,
-        /// Reason why the variable is needed.
-        because: String,
-    },
-}
+#[error("{0}")]
+pub struct PlacementError(String);
 
 impl PlacementError {
-    pub(super) fn value(variable: &'static str, value: &str, expected: &str) -> Self {
-        Self::Value { variable, value: value.to_owned(), expected: expected.to_owned() }
+    pub(super) fn value(variable: &str, value: &str, expected: &str) -> Self {
+        Self(format!("{variable} is {value:?}, expected {expected}"))
     }
 
-    pub(super) fn missing(variable: &'static str, expected: &str, because: &str) -> Self {
-        Self::Missing { variable, expected: expected.to_owned(), because: because.to_owned() }
+    pub(super) fn missing(variable: &str, expected: &str, because: &str) -> Self {
+        Self(format!("{variable} is not set, expected {expected}, as {because}"))
     }
 }
 

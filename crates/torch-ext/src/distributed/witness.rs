@@ -37,13 +37,13 @@ impl Witness {
     pub(super) fn silent(
         self: &Arc<Self>,
         call: &Call,
-        message: &str,
+        report: &str,
         connection: &Arc<Connection>,
     ) -> Vec<usize> {
         let ask = || {
             let (sender, receiver) = channel();
             let (witness, connection) = (Arc::clone(self), Arc::clone(connection));
-            let (report, members) = (format!("{call}: {message}"), call.ranks());
+            let (report, members) = (report.to_owned(), call.ranks());
             // These threads may be left behind: connections close when queued operations have ended, and c10d's client waits
             // without end for a stopped server.
             std::thread::spawn(move || connection.close());

@@ -53,16 +53,16 @@ impl Work {
         let Running { call, last_step, operation, connection, witness, counters } = running;
         let began = Instant::now();
         if !operation.wait() {
-            let message = one_line(&TorchError::take());
+            let message = format!("{call}: {}", one_line(&TorchError::take()));
             // It keeps connections alive, which are about to be closed.
             drop(operation);
-            return Err(lost(call, message, &witness, &connection));
+            return Err(lost(&call, message, &witness, &connection));
         }
         let outcome = last_step.map_or(Ok(()), |last_step| last_step.take());
         counters.lock()[call.operation as usize].waited += began.elapsed();
         // Before the connection, which may hold the last reference to its group.
         drop(operation);
-        outcome.map_err(|error| failed(call, error.to_string()))
+        outcome.map_err(|error| failed(&call, &error))
     }
 }
 
@@ -93,17 +93,17 @@ pub(super) fn copy(into: &Tensor, from: &Tensor) -> Result<(), TchError> {
 }
 
 /// The error of a call that failed in this process alone.
-pub(super) fn failed(call: Call, message: String) -> GroupError {
-    GroupError::Failed { call: Box::new(call), message, silent: Vec::new() }
+pub(super) fn failed(call: &Call, error: &TchError) -> GroupError {
+    GroupError::Failed { message: format!("{call}: {error}"), silent: Vec::new() }
 }
 
-/// The error of a call with other ranks: this rank reports it and asks for their reports.
+/// The error of a call with other ranks, which `message` begins with: this rank reports it and asks for their reports.
 pub(super) fn lost(
-    call: Call,
+    call: &Call,
     message: String,
     witness: &Arc<Witness>,
     connection: &Arc<Connection>,
 ) -> GroupError {
-    let silent = witness.silent(&call, &message, connection);
-    GroupError::Failed { call: Box::new(call), message, silent }
+    let silent = witness.silent(call, &message, connection);
+    GroupError::Failed { message, silent }
 }

@@ -66,8 +66,7 @@ pub fn cuda_driver() -> Result<CudaDriver, KernelError> {
     // SAFETY: there is room for the number; the driver need not be started.
     let status = unsafe { (about.version)(&raw mut version) };
     if status != 0 {
-        let (call, problem) = ("cuDriverGetVersion".to_owned(), format!("answers {status}"));
-        return Err(KernelError::Launch { call, problem });
+        return Err(KernelError::of_call("cuDriverGetVersion", format!("answers {status}")));
     }
     let refusal = Driver::get().err().map(|error| error.to_string());
     Ok(CudaDriver { cuda_version: (version / 1000, version % 1000 / 10), refusal })
@@ -103,7 +102,7 @@ impl Driver {
         } else {
             "an error without a description".to_owned()
         };
-        Err(KernelError::Launch { call: call.to_owned(), problem: format!("{words} ({status})") })
+        Err(KernelError::of_call(call, format!("{words} ({status})")))
     }
 
     /// Runs `work` with `context` as this thread's CUDA context, then restores the previous one.
@@ -141,9 +140,8 @@ impl Module {
     /// Compiles and loads the kernels for CUDA device `index`.
     pub(super) fn load(index: usize) -> Result<Self, KernelError> {
         let driver = Driver::get()?;
-        let device = c_int::try_from(index).map_err(|_| KernelError::Launch {
-            call: "cuDeviceGet".to_owned(),
-            problem: format!("{index} is no number of a device"),
+        let device = c_int::try_from(index).map_err(|_| {
+            KernelError::of_call("cuDeviceGet", format!("{index} is no number of a device"))
         })?;
         let (mut handle, mut capability) = (0, [0; 2]);
         // SAFETY: there is room for the handle.

@@ -65,7 +65,7 @@ impl Emulation {
         }
         // SAFETY: not null, and a string literal of emulation.cpp.
         let problem = unsafe { CStr::from_ptr(problem) }.to_string_lossy().into_owned();
-        Err(KernelError::Launch { call: kernel.name().to_string_lossy().into_owned(), problem })
+        Err(KernelError::of_call(&kernel.name().to_string_lossy(), problem))
     }
 }
 
@@ -74,8 +74,7 @@ fn compiler() -> std::ffi::OsString {
 }
 
 fn failed(problem: impl Display) -> KernelError {
-    let compiler = compiler().to_string_lossy().into_owned();
-    KernelError::Compiler { compiler, problem: problem.to_string() }
+    KernelError::of_compiler(&compiler().to_string_lossy(), problem)
 }
 
 /// Builds a library in `folder` and returns its path.

@@ -1,58 +1,41 @@
 //! Errors of this crate's kernels.
 
-use tch::Device;
+use std::fmt::Display;
+
 use thiserror::Error;
 
 use crate::TorchError;
 
 /// Reason why there are no kernels for a device, or why one was not run.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum KernelError {
-    /// Kernels are not compiled for this kind of device.
-    #[error("kernels are for CUDA devices, not for {0:?}")]
-    Device(Device),
-    /// A library is missing, or is not the expected one.
-    #[error("{name} cannot be used: {problem}")]
-    Library {
-        /// The library, or the names that were looked for.
-        name: String,
-        /// The loader's message.
-        problem: String,
-    },
-    /// The compiler rejected the kernels.
-    #[error("{compiler} does not compile the kernels: {problem}")]
-    Compiler {
-        /// NVRTC and the architecture, or the host's compiler.
-        compiler: String,
-        /// The compiler's message.
-        problem: String,
-    },
-    /// CUDA's driver rejected a call, or a kernel did not finish.
-    #[error("{call}: {problem}")]
-    Launch {
-        /// The call that failed.
-        call: String,
-        /// The driver's message.
-        problem: String,
-    },
-    /// A kernel does not take this tensor.
-    #[error("{what} is {found}, expected {expected}")]
-    Argument {
-        /// Role of the tensor.
-        what: &'static str,
-        /// Description of the tensor.
-        found: String,
-        /// Description of a tensor that the kernel takes.
-        expected: String,
-    },
-    /// libtorch refused a call.
-    #[error(transparent)]
-    Torch(#[from] TorchError),
+#[error("{0}")]
+pub struct KernelError(pub(crate) String);
+
+impl KernelError {
+    /// A call that CUDA's driver rejected, or a kernel that did not finish.
+    pub(super) fn of_call(call: &str, problem: impl Display) -> Self {
+        Self(format!("{call}: {problem}"))
+    }
+
+    /// A library, or names that were looked for, that is missing or not the expected one.
+    pub(super) fn of_library(name: &str, problem: &str) -> Self {
+        Self(format!("{name} cannot be used: {problem}"))
+    }
+
+    /// Kernels that a compiler, or NVRTC for an architecture, rejected.
+    pub(super) fn of_compiler(compiler: &str, problem: impl Display) -> Self {
+        Self(format!("{compiler} does not compile the kernels: {problem}"))
+    }
+}
+
+impl From<TorchError> for KernelError {
+    fn from(error: TorchError) -> Self {
+        Self(error.to_string())
+    }
 }
 
 impl From<KernelError> for String {
     fn from(error: KernelError) -> Self {
-        error.to_string()
+        error.0
     }
 }

@@ -25,7 +25,7 @@ impl Library {
     ///
     /// The initialisers of the libraries are sound to run.
     pub(crate) unsafe fn open(name: &'static str, paths: &[PathBuf]) -> Result<Self, KernelError> {
-        let error = |problem: String| KernelError::Library { name: name.to_owned(), problem };
+        let error = |problem: String| KernelError::of_library(name, &problem);
         let mut problem = None;
         for path in paths {
             let path = CString::new(path.as_os_str().as_encoded_bytes())
@@ -46,7 +46,7 @@ impl Library {
         let address = unsafe { libc::dlsym(self.handle, symbol.as_ptr()) };
         if address.is_null() {
             let problem = format!("it has no {}", symbol.to_string_lossy());
-            return Err(KernelError::Library { name: self.name.to_owned(), problem });
+            return Err(KernelError::of_library(self.name, &problem));
         }
         Ok(address)
     }

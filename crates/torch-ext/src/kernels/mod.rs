@@ -54,7 +54,7 @@ impl CudaKernels {
     pub fn on(device: Device) -> Loaded {
         static LOADED: Mutex<BTreeMap<usize, Loaded>> = Mutex::new(BTreeMap::new());
         let Device::Cuda(index) = device else {
-            return Err(KernelError::Device(device));
+            return Err(KernelError(format!("kernels are for CUDA devices, not for {device:?}")));
         };
         // A panic while the lock was held cannot have left the map inconsistent.
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);

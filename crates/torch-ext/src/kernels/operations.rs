@@ -191,7 +191,7 @@ impl CudaKernels {
     /// The [`address`](Self::address) of bf16 numbers that are read two at a time.
     pub(super) fn words(
         &self,
-        what: &'static str,
+        what: &str,
         tensor: &Tensor,
         shape: &[i64],
     ) -> Result<u64, KernelError> {
@@ -206,7 +206,7 @@ impl CudaKernels {
     /// Address of a contiguous tensor's numbers, if it is on this device and of this kind and shape.
     pub(super) fn address(
         &self,
-        what: &'static str,
+        what: &str,
         tensor: &Tensor,
         kind: Kind,
         shape: &[i64],
@@ -253,9 +253,8 @@ impl CudaKernels {
             return Ok(());
         }
         let (Ok(columns), Ok(rows)) = (u32::try_from(blocks[0]), u16::try_from(blocks[1])) else {
-            let call = kernel.name().to_string_lossy().into_owned();
             let problem = format!("{blocks:?} blocks, expected below 2^32 and 2^16");
-            return Err(KernelError::Launch { call, problem });
+            return Err(KernelError::of_call(&kernel.name().to_string_lossy(), problem));
         };
         let launch = Launch { kernel, blocks: [columns, rows.into()], threads, arguments };
         match &self.code {
@@ -269,7 +268,7 @@ impl CudaKernels {
 
 /// Size of a tensor `[.., columns]` and its rows and columns, if the columns are a positive multiple of `step`.
 pub(super) fn matrix(
-    what: &'static str,
+    what: &str,
     tensor: &Tensor,
     step: i64,
 ) -> Result<(Vec<i64>, [i64; 2]), KernelError> {
@@ -284,16 +283,15 @@ pub(super) fn matrix(
 }
 
 /// Size of a tensor of heads, `[.., heads, head_dim]`.
-pub(super) fn heads(what: &'static str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
+pub(super) fn heads(what: &str, tensor: &Tensor) -> Result<[i64; 3], KernelError> {
     let size = tensor.size();
     size.try_into().map_err(|_| argument(what, tensor, "three dimensions"))
 }
 
 /// The error of a tensor that a kernel does not take.
-pub(super) fn argument(what: &'static str, tensor: &Tensor, expected: &str) -> KernelError {
+pub(super) fn argument(what: &str, tensor: &Tensor, expected: &str) -> KernelError {
     let (kind, size, device) = (tensor.kind(), tensor.size(), tensor.device());
-    let given = format!("{kind:?} {size:?} on {device:?}");
-    KernelError::Argument { what, found: given, expected: expected.to_owned() }
+    KernelError(format!("{what} is {kind:?} {size:?} on {device:?}, expected {expected}"))
 }
 
 pub(super) fn bits(number: i64) -> u64 {

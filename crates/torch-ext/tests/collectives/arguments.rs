@@ -9,7 +9,7 @@ const F32: (Kind, Device) = (Kind::Float, Device::Cpu);
 
 fn message(result: Result<(), GroupError>) -> String {
     let error = result.expect_err("a mistake");
-    assert!(matches!(error, GroupError::Argument { .. }), "{error:?}");
+    assert!(matches!(error, GroupError::Refused(_)), "{error:?}");
     error.to_string()
 }
 
@@ -81,6 +81,5 @@ fn without_the_cuda_device_nccl_is_an_error_that_says_so() {
         ..GroupOptions::default()
     };
     let error = ProcessGroup::join(&placement.unwrap(), &options).unwrap_err();
-    assert!(matches!(error, GroupError::Nccl { device: 99, .. }), "{error}");
     assert!(error.to_string().starts_with("no NCCL for device 99: "), "{error}");
 }
