@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use gguf_import::{ImportOptions, TensorDtype, TiePolicy, import};
 
-use super::named_values::named;
+use super::model_options::named;
 use crate::progress::Progress;
 
 const MEBIBYTE: u64 = 1 << 20;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tch::{Device, Kind};
 
-use super::named_values::{MaybeKind, kind};
+use super::model_options::{MaybeKind, kind};
 use decoder::model::Decoder;
 
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::ended::{Ended, Fault, RankFailed};
-use crate::signals::insists;
+use crate::interruption::insists;
 
 /// State of this host's ranks, by their numbers in the run, and the decisions that follow from it.
 #[derive(Debug, Default)]

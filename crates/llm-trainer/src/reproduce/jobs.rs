@@ -10,8 +10,8 @@ use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::interruption::Interruption;
+use crate::interruption::Signals;
 use crate::progress::Progress;
-use crate::signals::Signals;
 
 /// Interval at which the processes are looked at.
 const INTERVAL: Duration = Duration::from_millis(50);

@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Map, Value, json};
 
-use super::choice::{Choice, finish_reason};
 use super::recording::TurnPrompt;
+use super::recording::{Choice, finish_reason};
 use super::request::{Request, Style};
 use super::server::Server;
 use super::tool_calls::tool_calls;

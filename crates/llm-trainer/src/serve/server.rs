@@ -17,8 +17,8 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::Settings;
 use super::error::ApiError;
+use super::error::{Response, refusal, whole, whole_text};
 use super::request::{Reader, Style};
-use super::response::{Response, refusal, whole, whole_text};
 use super::worker::ModelRequest;
 
 /// State shared by all connections.

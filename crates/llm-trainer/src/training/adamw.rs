@@ -7,7 +7,6 @@ mod formats;
 mod host_step;
 mod narrow_step;
 mod over_ranks;
-mod place;
 mod saved;
 mod sharding;
 
@@ -17,7 +16,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaKernels, TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use self::place::Place;
+use self::saved::Place;
 use self::sharding::Sharding;
 use super::split_weight::{is_narrow, wide_kind};
 use crate::host_memory::Memory;

@@ -5,7 +5,7 @@ use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics, statistics_of, to_f64};
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 use crate::host_memory::{bring_back, send_away};
 use decoder::head::{TokenCotangent, token_statistics_backward};
 use decoder::model::{EmbeddingSum, HeadSum};

@@ -3,31 +3,33 @@
 //! All rollouts that wait for the policy are answered together, once every other harness waits or has ended. What decodes beside
 //! what then depends on the harnesses alone: a run with deterministic ones repeats to the bit.
 
-mod harnesses;
-mod played;
-
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use counter_rng::{Purpose, hash};
-use decoder::generation::{Ask, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
+use decoder::generation::{
+    Ask, Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
+};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
 use model_files::model_config::ModelConfig;
+use question_data::dataset::Question;
 use question_data::prompt::Prompt;
+use serde::Serialize;
 use training_run::config::{EnvironmentSection, RunConfig};
 
-use super::response_text::ResponseText;
+use super::judge::ResponseText;
+use super::line_process::{LineProcess, reward};
+use super::sequence::{Given, Sequence};
 use crate::serve::{
     BatchCapacity, FREE_PORT, ModelRequest, OpenPort, Owner, Reader, Recording, RequestEvent,
     Rollouts, Settings, Terms, Work, open,
 };
-use harnesses::{Event, Harnesses, Task};
-pub(crate) use played::Played;
 
 /// Name of the policy in requests.
 const MODEL_NAME: &str = "policy";
@@ -245,5 +247,122 @@ impl Play<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+/// News of rollouts.
+enum Event {
+    Asked(Work),
+    /// The rollout at `place` has ended with a line, or failed with the reason.
+    Ended {
+        place: usize,
+        answer: Result<String, String>,
+    },
+}
+
+/// A rollout as a harness is given it, one line of JSON.
+#[derive(Debug, Serialize)]
+struct Task<'a> {
+    rollout: &'a str,
+    /// Address for a client of OpenAI's interface.
+    base_url: String,
+    api_key: &'a str,
+    model: &'a str,
+    /// The question with its known answer: `id`, `problem`, `answer`, `source` and `context`.
+    question: &'a Question,
+    /// The prompt of a run without harness.
+    prompt_token_ids: &'a [u32],
+}
+
+/// The processes; each starts with its first rollout, and again after a failure.
+#[derive(Debug)]
+struct Harnesses {
+    command: Vec<String>,
+    wait: Duration,
+    processes: Vec<Arc<Mutex<Option<LineProcess>>>>,
+}
+
+impl Harnesses {
+    fn new(section: &EnvironmentSection) -> Self {
+        let new = || Arc::new(Mutex::new(None));
+        Self {
+            command: section.command.clone(),
+            wait: Duration::from_secs_f64(section.timeout_seconds),
+            processes: std::iter::repeat_with(new).take(section.workers).collect(),
+        }
+    }
+
+    /// Gives a rollout to a process that has none; a thread waits for the answer.
+    fn play(
+        &self,
+        harness: usize,
+        place: usize,
+        task: &Task<'_>,
+        events: &Sender<Event>,
+    ) -> anyhow::Result<()> {
+        let slot = Arc::clone(&self.processes[harness]);
+        let idle = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut process = idle.map_or_else(|| LineProcess::start(&self.command), Ok)?;
+        let line = serde_json::to_string(task)? + "\n";
+        let (wait, events) = (self.wait, events.clone());
+        std::thread::Builder::new().name(format!("rollout {}", task.rollout)).spawn(move || {
+            let answers = process.answers(&[line], wait);
+            let answer = answers.map(|mut lines| lines.pop().unwrap_or_default());
+            let answer = answer.map_err(|error| format!("{error:#}"));
+            let kept = answer.is_ok().then_some(process);
+            *slot.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+            // The run may have ended.
+            let _heard = events.send(Event::Ended { place, answer });
+        })?;
+        Ok(())
+    }
+}
+
+/// Tokens of a rollout as they were served, and its reward.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Played {
+    /// Tokens of all turns.
+    pub(crate) sequence: Sequence,
+    /// Log-probability of each response token as drawn, in nats.
+    pub(crate) log_prob: Vec<f64>,
+    /// True if the last turn was truncated at a length limit.
+    pub(crate) truncated: bool,
+    /// Index of the first response token of the last turn.
+    pub(crate) last_turn: usize,
+    pub(crate) reward: f64,
+}
+
+impl Played {
+    /// Joins the recorded sequences of a rollout. The harness's `answer` is its reward, or it has posted one before.
+    pub(super) fn of(recording: Recording, answer: &str) -> Result<Self, String> {
+        let shown: String = answer.trim_end().chars().take(80).collect();
+        let reward = reward(answer).or(recording.reward).filter(|reward| reward.is_finite());
+        let reward = reward.ok_or_else(|| {
+            format!("{shown:?} has no reward, expected a finite number or {{\"reward\": NUMBER}}")
+        })?;
+        let mut sequence = Sequence::new(Vec::new(), Vec::new());
+        let (mut log_prob, mut truncated, mut last_turn) = (Vec::new(), false, 0);
+        for recorded in recording.sequences {
+            let (mut read, mut restarts) = (0, true);
+            for turn in recorded.turns {
+                let token_ids = recorded.token_ids[read..turn.start].to_vec();
+                read = turn.start + turn.log_prob.len();
+                if sequence.prompt.is_empty() {
+                    sequence.prompt = token_ids;
+                } else if !token_ids.is_empty() {
+                    let before = sequence.response.len();
+                    sequence.given.push(Given { before, token_ids, restarts });
+                }
+                last_turn = sequence.response.len();
+                sequence.response.extend(&recorded.token_ids[turn.start..read]);
+                log_prob.extend(turn.log_prob);
+                truncated = turn.finish == Finish::Length;
+                restarts = false;
+            }
+        }
+        if sequence.response.is_empty() {
+            return Err("the policy was asked nothing".to_owned());
+        }
+        Ok(Self { sequence, log_prob, truncated, last_turn, reward })
     }
 }

@@ -5,11 +5,11 @@ use std::ops::Range;
 use rl_losses::{Aggregation, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch};
 use training_run::partition::{balanced_partition, sequence_cost};
 
+use super::policy_pass::UsedRoutes;
 use super::policy_pass::{PolicyPass, Statistics};
 use super::sequence::Sequence;
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 use super::update_error::UpdateError;
-use super::used_routes::UsedRoutes;
 use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
 
@@ -85,7 +85,7 @@ impl<'a> LocalShard<'a> {
     }
 
     /// Gathers the experts of the whole batch from every rank's part; the same on every rank.
-    pub(super) fn gather_routes(&self, local: UsedRoutes) -> Result<UsedRoutes, RankError> {
+    fn gather_routes(&self, local: UsedRoutes) -> Result<UsedRoutes, RankError> {
         let parts = self.ranks.gather("experts", local)?;
         Ok(UsedRoutes::joined(parts, &self.shards, self.batch.lengths().len()))
     }

@@ -19,7 +19,7 @@ use super::adamw::AdamW;
 use super::adapter::adapted;
 use super::local_shard::{DistributedPass, LocalShard};
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 use super::update_error::UpdateError;
 use crate::host_memory::Memory;
 use decoder::model::Decoder;
@@ -147,7 +147,7 @@ const FOLDER: &str = "reward_model";
 const OPTIMIZER: &str = "reward_model_optimizer.safetensors";
 
 /// Frozen models that are already in memory, with the directories they came from.
-pub(super) type Frozen<'a> = [(&'a Path, &'a Decoder)];
+type Frozen<'a> = [(&'a Path, &'a Decoder)];
 
 impl RewardModel {
     /// The reward model that a run configures, restored from `checkpoint` if it has learnt before.

@@ -8,7 +8,7 @@ use training_run::config::{KlPlacement, ReferenceKl};
 
 use super::policy_pass::{Sequence, Statistics};
 use super::sample::Sample;
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 use super::update::UpdateColumns;
 
 /// The columns of one rollout batch.

@@ -1,15 +1,11 @@
 //! The training loop of one run.
 
 pub(crate) mod checkpoint;
-mod control;
-mod drawer;
 mod evaluation;
-mod metrics_feed;
 mod policy;
 mod preflight;
 mod questions;
 mod recorder;
-mod replay;
 mod sampler;
 mod start;
 mod step_record;
@@ -34,18 +30,18 @@ use super::sample::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
 use super::trainer_state::TrainerState;
 use super::update::{StepKey, UpdateSums, update};
-use control::control;
 use decoder::generation::kernels_left_out;
-use metrics_feed::MetricsFeed;
 use policy::Policy;
 use ranks::DeviceMesh;
+use recorder::MetricsFeed;
 use recorder::Recorder;
 use sampler::Sampler;
 use step_record::StepRecord;
 use update_plan::UpdatePlan;
+use update_plan::control;
 
 pub(crate) use preflight::preflight;
-pub(crate) use replay::RolloutSource;
+pub(crate) use sampler::RolloutSource;
 
 /// A run in progress.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use super::adamw::{AdamW, StepOutcome};
 pub use super::local_shard::Buckets;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 pub use super::update_error::UpdateError;
 use ranks::Ranks;
 

@@ -31,11 +31,11 @@ pub(crate) enum Teacher {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Styles {
     /// Share of answers that show the intermediate results, `0..=1`.
-    pub(crate) worked_fraction: f64,
+    worked_fraction: f64,
     /// Share of slips among answers given directly, `0..=1`.
-    pub(crate) direct_slip_fraction: f64,
+    direct_slip_fraction: f64,
     /// Share of slips among worked answers, `0..=1`.
-    pub(crate) worked_slip_fraction: f64,
+    worked_slip_fraction: f64,
 }
 
 /// A sum (`right` positive) or difference of two numbers.

@@ -17,9 +17,9 @@ use crate::child_group::end_within;
 use crate::command::model_options::{ModelOptions, Placement, count_up_to};
 use crate::command::serve::load;
 use crate::evaluation::fingerprint;
+use crate::interruption::Signals;
 use crate::launch::{Ended, ProgramFailed};
 use crate::serve::{FREE_PORT, Settings, open};
-use crate::signals::Signals;
 
 /// Longest wait of lm-eval for one answer, in seconds; its default of 300 ends long responses on a slow device.
 const TIMEOUT_SECONDS: u64 = 86_400;

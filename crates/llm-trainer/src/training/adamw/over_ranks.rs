@@ -3,7 +3,7 @@
 use tch::{Kind, Tensor};
 use training_run::config::{MasterWeights, OptimizerSection};
 
-use super::place::Place;
+use super::saved::Place;
 use super::saved::file_name;
 use super::sharding::{Sharding, UnitShard, pieces, size, units, views};
 use super::{AdamW, StepOutcome, Stepped};

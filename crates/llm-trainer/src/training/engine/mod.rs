@@ -1,6 +1,5 @@
 //! A rollout engine in other processes: its servers receive the weights and return responses over HTTP.
 
-mod http;
 mod probe;
 mod reply;
 mod requests;
@@ -22,11 +21,11 @@ use training_run::config::{EngineServers, InFlight, RolloutEngine, RunConfig};
 
 use super::policy_pass::PolicyPass;
 use super::sequence::Sequence;
-use http::{Failure, Request};
 use probe::Reading;
 use reply::{Replies, ReplyDecoding, assembled, prompt_log_probs};
 use requests::Requests;
 use servers::Servers;
+use servers::{Failure, Request};
 
 /// Most tokens of a question that show which weights a server has.
 const LONGEST_PROBE: usize = 64;

@@ -5,7 +5,7 @@ use decoder::generation::{GenerationOptions, PromptRequest};
 use serde_json::{Value, json};
 use training_run::config::{EngineServers, RolloutEngine};
 
-use super::http::Request;
+use super::servers::Request;
 
 /// Name of the adapter that the trainer sends.
 const ADAPTER: &str = "policy";

@@ -10,11 +10,11 @@ use training_run::config::Run;
 
 use super::questions::RunQuestions;
 use crate::training::judge::Judge;
+use crate::training::judge::ResponseText;
 use crate::training::policy_pass::{PolicyPass, Sequence};
-use crate::training::response_text::ResponseText;
 use crate::training::rollout::{Engine, SamplingPass};
 use crate::training::sample::Sample;
-use crate::training::token_layout::TokenLayout;
+use crate::training::sequence::TokenLayout;
 use decoder::generation::SamplingKey;
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
