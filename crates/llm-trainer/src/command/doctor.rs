@@ -29,7 +29,6 @@ Examples:
   CUDA_VISIBLE_DEVICES= llm-trainer doctor")]
 pub(super) struct Args {}
 
-/// Prints libtorch, CUDA, driver, devices, threads and memory, then the outcome of a self-test on each device.
 pub(super) fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let machine = Machine::here();
     // Before any question about CUDA: libtorch keeps the first answer.

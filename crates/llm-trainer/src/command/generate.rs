@@ -83,7 +83,6 @@ struct Request {
 }
 
 impl Source {
-    /// The prompts, as they were given.
     fn texts(&self) -> anyhow::Result<Vec<String>> {
         let mut texts: Vec<String> = self.prompt.iter().cloned().collect();
         if let Some(path) = &self.input {
@@ -137,7 +136,6 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     write(args, &options, &generated, &tokenizer, out)
 }
 
-/// Writes the responses, prompt after prompt.
 fn write(
     args: &Args,
     options: &GenerationOptions,
@@ -175,7 +173,6 @@ const BAR: f64 = 20.0;
 /// Entropy of the widest bar, in nats.
 const FULL_NATS: f64 = 4.0;
 
-/// One response.
 #[derive(Debug, Serialize)]
 pub(super) struct Answer<'a> {
     pub(super) prompt: usize,

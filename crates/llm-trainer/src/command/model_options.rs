@@ -1,7 +1,6 @@
 //! Options for the model that a command reads, its device and its precision.
 
 use std::fmt::Display;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -52,7 +51,6 @@ pub(super) fn count_up_to<const MOST: usize>(text: &str) -> Result<usize, String
 }
 
 impl Placement {
-    /// Loads the model of a directory.
     pub(super) fn load(&self, model: &Path) -> anyhow::Result<Decoder> {
         if let Some(threads) = self.threads {
             if !(1..=1024).contains(&threads) {
@@ -68,7 +66,6 @@ impl Placement {
     }
 }
 
-/// A loaded model, with its tokenizer.
 pub(super) struct LoadedModel {
     /// Directory of the model; for a run that of its latest checkpoint.
     pub(super) directory: PathBuf,
@@ -79,7 +76,14 @@ pub(super) struct LoadedModel {
 impl ModelOptions {
     /// Loads the model, and the tokenizer, which must fit it.
     pub(super) fn load(&self) -> anyhow::Result<LoadedModel> {
-        let directory = model_directory(&self.model)?;
+        let directory = match RunDirectory::open(&self.model) {
+            Err(_) => hub_names::model(&self.model, ModelParts::All)?,
+            Ok(run) => {
+                let (path, taken) = (self.model.display(), latest_checkpoint(&run)?);
+                eprintln!("{path} is a run; its latest checkpoint is taken: {}", taken.display());
+                taken
+            }
+        };
         let decoder = self.placement.load(&directory)?;
         let tokenizer = TextTokenizer::load(&directory)?;
         tokenizer.check_vocabulary(decoder.config().vocab_size)?;
@@ -87,16 +91,6 @@ impl ModelOptions {
     }
 }
 
-/// Returns the directory of a model. For a run, that of its latest checkpoint, which is then named on standard error.
-fn model_directory(path: &Path) -> anyhow::Result<PathBuf> {
-    let Ok(run) = RunDirectory::open(path) else { return hub_names::model(path, ModelParts::All) };
-    let directory = latest_checkpoint(&run)?;
-    let (run, taken) = (path.display(), directory.display());
-    let _ = writeln!(std::io::stderr(), "{run} is a run; its latest checkpoint is taken: {taken}");
-    Ok(directory)
-}
-
-/// The directory of a run's latest checkpoint.
 pub(super) fn latest_checkpoint(run: &RunDirectory) -> anyhow::Result<PathBuf> {
     let none = || format!("{}: has no checkpoint yet", run.root().display());
     Ok(run.latest_checkpoint()?.with_context(none)?.path)

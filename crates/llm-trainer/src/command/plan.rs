@@ -266,13 +266,11 @@ impl PlanOptions {
         self.gpu.is_none() && (device == Device::Cpu || (device == Device::Auto && finds_no_gpu()))
     }
 
-    /// Returns the given memory, in bytes.
     pub(super) fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
         let parse = |text: &String| parse_bytes(text).context("--gpu-memory");
         self.gpu_memory.as_ref().map(parse).transpose()
     }
 
-    /// Plans a setup for these devices.
     pub(super) fn plan(&self, setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
         let setup = self.with_lengths(setup)?;
         let hardware = self.hardware(&setup)?;
@@ -289,7 +287,6 @@ impl PlanOptions {
         Ok(settings_that_fit(&setup, &self.hardware(&setup)?, assumptions))
     }
 
-    /// Returns the setup with the expected lengths.
     fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
         let (prompt, response) = (self.mean_prompt_tokens, self.mean_response_tokens);
         let Lengths { prompt_tokens, response_tokens } = setup.longest();
@@ -305,7 +302,6 @@ impl PlanOptions {
         Ok(setup)
     }
 
-    /// Returns the hardware that the plan assumes.
     fn hardware(&self, setup: &Setup) -> anyhow::Result<Hardware> {
         let speed = self.network_gigabits;
         let good = speed.is_finite() && speed > 0.0;

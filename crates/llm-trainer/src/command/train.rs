@@ -305,7 +305,6 @@ fn train(
     Ok(None)
 }
 
-/// Describes where a run starts.
 fn start_of(origin: &Origin) -> String {
     match (origin, origin.checkpoint()) {
         (Origin::Branch(_), Some(from)) => format!("a branch after step {}", from.step),
@@ -330,7 +329,6 @@ fn create(root: &Path, run: &Run, resolved: &str, ranks: usize) -> anyhow::Resul
     Ok(directory)
 }
 
-/// Summary of a step: reward, entropy and times.
 fn summary(report: &StepReport) -> String {
     let value = |name: &str| report.metrics.get(name).unwrap_or(f64::NAN);
     format!(

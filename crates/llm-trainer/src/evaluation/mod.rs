@@ -21,7 +21,6 @@ use question_data::ground_truth::{GroundTruth, RewardKinds};
 use question_data::prompt::{OverLongPrompt, Prompt, PromptFormat};
 use ranks::device::dtype_name;
 use rayon::prelude::*;
-use reward_math::Options;
 use run_report::evaluation::bootstrap::{Bootstrap, Resampled};
 use run_report::evaluation::folder::{Results, ResultsFolder};
 use run_report::evaluation::identity;
@@ -61,16 +60,14 @@ impl Evaluation {
         tokenizer.check_vocabulary(decoder.config().vocab_size)?;
         let prompt = file.prompt.clone().unwrap_or_default();
         let place = Place {
+            file,
+            decoder: &decoder,
             tokenizer: &tokenizer,
             chat_template: ChatTemplate::load(directory)?,
             eos: tokenizer.eos_ids(directory)?,
             prompt: &prompt,
-            grading: &file.grading,
-            seed: file.seed,
             rows,
             cpu_kernels,
-            rows_are_alone: cpu_kernels && CpuDecoder::serves(&decoder),
-            positions: decoder.config().max_position_embeddings,
         };
         let prepare = |set: EvaluationSet| {
             let name = set.name.clone();
@@ -121,10 +118,24 @@ impl Evaluation {
                     );
                     return Err(by.into());
                 }
-                let first = problems_in(set, responses.len());
-                let (signals, progress, done) = (&signals, &progress, &mut done);
-                let mut writer = ResponseWriter { folder, signals, progress, done, responses };
-                set.answer(first, &self.decoder, &self.tokenizer, &mut writer)?;
+                let problems = set.group(problems_in(set, responses.len()));
+                let requests = set.requests(problems.clone());
+                let total = requests.len() * set.samples();
+                let mut waiting = Waiting {
+                    set,
+                    tokenizer: &self.tokenizer,
+                    problems,
+                    generated: vec![None; total],
+                    total,
+                    folder,
+                    signals: &signals,
+                    progress: &progress,
+                    done: &mut done,
+                    responses,
+                    failed: None,
+                };
+                generate_each(&self.decoder, &requests, &set.options, &mut waiting)?;
+                waiting.failed.map_or(Ok(()), Err)?;
             }
         }
         progress.finish();
@@ -148,7 +159,6 @@ pub(crate) fn fingerprint(directory: &Path) -> anyhow::Result<String> {
 /// Multiple of the decoding slots that problems sampled together fill.
 const FILLS: usize = 4;
 
-/// A set that is ready to be asked.
 #[derive(Debug)]
 struct PreparedSet {
     set: EvaluationSet,
@@ -162,25 +172,22 @@ struct PreparedSet {
 }
 
 /// Model and settings shared by all sets.
-pub(super) struct Place<'a> {
-    pub(super) tokenizer: &'a TextTokenizer,
-    pub(super) chat_template: Option<ChatTemplate>,
+struct Place<'a> {
+    file: &'a EvaluationFile,
+    decoder: &'a Decoder,
+    tokenizer: &'a TextTokenizer,
+    chat_template: Option<ChatTemplate>,
     eos: Vec<u32>,
-    pub(super) prompt: &'a PromptFormat,
-    pub(super) grading: &'a Options,
-    pub(super) seed: u64,
-    pub(super) rows: usize,
-    pub(super) cpu_kernels: bool,
-    /// True if a response is bit-identical whatever decodes beside it.
-    rows_are_alone: bool,
-    /// Most tokens of a prompt and its response together.
-    pub(super) positions: usize,
+    prompt: &'a PromptFormat,
+    rows: usize,
+    cpu_kernels: bool,
 }
 
 impl PreparedSet {
     /// Reads the questions of a set and turns them into prompts.
     pub(super) fn new(set: EvaluationSet, place: &Place<'_>) -> anyhow::Result<Self> {
-        let &Place { tokenizer, grading, rows, cpu_kernels, rows_are_alone, positions, .. } = place;
+        let &Place { file, decoder, tokenizer, rows, cpu_kernels, .. } = place;
+        let positions = decoder.config().max_position_embeddings;
         let kinds = RewardKinds { otherwise: set.kind, ..RewardKinds::default() };
         let questions = set.questions.load(Split::HeldOut, &kinds)?.questions;
         // Whether they fit the model is a question of the longest response, too.
@@ -188,7 +195,7 @@ impl PreparedSet {
         let too_long = OverLongPrompt::Error;
         let prompts = place.prompt.prompts(questions, tokenizer, template, any_length, too_long)?;
         let prompts = prompts.prompts;
-        let read = |prompt: &Prompt| known_answer(set.kind, &prompt.question, grading);
+        let read = |prompt: &Prompt| known_answer(set.kind, &prompt.question, &file.grading);
         let longest = set.sampling.max_response_tokens;
         let fits = |prompt: &&Prompt| prompt.tokens.len().saturating_add(longest) <= positions;
         if let Some(prompt) = prompts.iter().find(|prompt| !fits(prompt)) {
@@ -214,7 +221,8 @@ impl PreparedSet {
             measure_entropy: true,
             record_routes: false,
         };
-        let seed = named_seed(place.seed, Purpose::Evaluation, &set.name);
+        let seed = named_seed(file.seed, Purpose::Evaluation, &set.name);
+        let rows_are_alone = cpu_kernels && CpuDecoder::serves(decoder);
         Ok(Self { set, prompts, truths, options, rows_are_alone, seed })
     }
 
@@ -256,7 +264,6 @@ impl PreparedSet {
         if self.rows_are_alone { 1 } else { (FILLS * self.options.rows).div_ceil(self.samples()) }
     }
 
-    /// Reads the responses that the folder already has.
     pub(super) fn kept(&self, folder: &ResultsFolder) -> anyhow::Result<Vec<Response>> {
         let kept = folder.responses(self.name(), self.samples(), self.unit(), self.problems())?;
         let place = |response: &Response| &self.prompts[response.problem].question;
@@ -268,30 +275,12 @@ impl PreparedSet {
         Ok(kept)
     }
 
-    /// Samples and grades responses to the problems from `first` on and passes them to `writer` in order.
-    ///
-    /// It ends when a signal asks for it; problems that are written together are always completed.
-    pub(super) fn answer(
-        &self,
-        first: usize,
-        decoder: &Decoder,
-        tokenizer: &TextTokenizer,
-        writer: &mut ResponseWriter<'_>,
-    ) -> anyhow::Result<()> {
-        let problems = self.group(first);
-        let requests: Vec<PromptRequest<'_>> = problems
-            .clone()
-            .map(|problem| PromptRequest {
-                token_ids: &self.prompts[problem].tokens,
-                key: SamplingKey { seed: self.seed, step: 0, prompt: problem as u64 },
-            })
-            .collect();
-        let generated = vec![None; requests.len() * self.samples()];
-        let total = generated.len();
-        let mut waiting =
-            Waiting { set: self, tokenizer, problems, generated, total, writer, failed: None };
-        generate_each(decoder, &requests, &self.options, &mut waiting)?;
-        waiting.failed.map_or(Ok(()), Err)
+    fn requests(&self, problems: Range<usize>) -> Vec<PromptRequest<'_>> {
+        let request = |problem: usize| PromptRequest {
+            token_ids: &self.prompts[problem].tokens,
+            key: SamplingKey { seed: self.seed, step: 0, prompt: problem as u64 },
+        };
+        problems.map(request).collect()
     }
 
     fn response(
@@ -326,30 +315,25 @@ impl PreparedSet {
     }
 }
 
-/// The folder and the list that responses to a set go to, and the progress of the evaluation.
-struct ResponseWriter<'a> {
-    pub(super) folder: &'a ResultsFolder,
-    pub(super) signals: &'a Signals,
-    pub(super) progress: &'a Progress,
-    /// Problems done, over all sets.
-    pub(super) done: &'a mut usize,
-    pub(super) responses: &'a mut Vec<Response>,
-}
-
-/// Finished responses that wait for those before them.
-struct Waiting<'a, 'w> {
+/// Finished responses that wait for those before them. Sampling ends when a signal asks for it; problems that are written together
+/// are always completed.
+struct Waiting<'a> {
     set: &'a PreparedSet,
     tokenizer: &'a TextTokenizer,
     /// Problems of `generated`, not yet passed on.
     problems: Range<usize>,
     generated: Vec<Option<Generated>>,
-    /// Requested responses in total.
     total: usize,
-    writer: &'a mut ResponseWriter<'w>,
+    folder: &'a ResultsFolder,
+    signals: &'a Signals,
+    progress: &'a Progress,
+    /// Problems done, over all sets.
+    done: &'a mut usize,
+    responses: &'a mut Vec<Response>,
     failed: Option<anyhow::Error>,
 }
 
-impl Waiting<'_, '_> {
+impl Waiting<'_> {
     /// Grades the problems at the front whose responses have all ended, and writes them.
     fn hand_over(&mut self) -> anyhow::Result<()> {
         let samples = self.set.samples();
@@ -367,18 +351,17 @@ impl Waiting<'_, '_> {
             self.set.response(problem, sample, &generated, self.tokenizer)
         });
         let judged = judged.collect::<anyhow::Result<Vec<Response>>>()?;
-        let ResponseWriter { folder, progress, done, responses, .. } = &mut *self.writer;
-        folder.append(self.set.name(), &judged)?;
-        **done += count;
-        responses.extend(judged);
-        let right = responses.iter().filter(|response| response.is_right()).count();
-        let share = right as f64 / responses.len() as f64;
-        progress.advance(**done as u64, &format!("{}: {share:.3} right", self.set.name()));
+        self.folder.append(self.set.name(), &judged)?;
+        *self.done += count;
+        self.responses.extend(judged);
+        let right = self.responses.iter().filter(|response| response.is_right()).count();
+        let share = right as f64 / self.responses.len() as f64;
+        self.progress.advance(*self.done as u64, &format!("{}: {share:.3} right", self.set.name()));
         Ok(())
     }
 }
 
-impl Listener for Waiting<'_, '_> {
+impl Listener for Waiting<'_> {
     fn finished(&mut self, index: usize, response: Generated) {
         // Indices count from the first problem, and some responses have already been passed on.
         let gone = self.total - self.generated.len();
@@ -391,10 +374,10 @@ impl Listener for Waiting<'_, '_> {
     fn progress(&mut self, Tally { total, finished, truncated, .. }: &Tally) {
         let name = self.set.name();
         let text = format!("{name}, {finished} of {total} responses, {truncated} truncated");
-        self.writer.progress.phase(*self.writer.done as u64, &text);
+        self.progress.phase(*self.done as u64, &text);
     }
 
     fn goes_on(&self) -> bool {
-        self.failed.is_none() && self.writer.signals.asked_to_end().is_none()
+        self.failed.is_none() && self.signals.asked_to_end().is_none()
     }
 }

@@ -124,7 +124,6 @@ fn not_reached(first: &str, port: u16, error: GroupError) -> anyhow::Error {
     )
 }
 
-/// The thread that talks to the store.
 struct StoreThread {
     store: Store,
     events: Sender<LaunchEvent>,

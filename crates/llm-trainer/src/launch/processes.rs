@@ -1,6 +1,6 @@
 //! The processes of a launch: start, watch, signal, reap.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -119,7 +119,9 @@ impl Ranks<'_> {
         match &options.log_dir {
             None => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
             Some(directory) => {
-                let file = log_file(directory, rank)?;
+                let path = directory.join(format!("rank-{rank}.log"));
+                let file = File::options().create(true).append(true).open(&path);
+                let file = file.with_context(|| format!("cannot write {}", path.display()))?;
                 command.stdout(file.try_clone().context("cannot share a log file")?).stderr(file)
             }
         };
@@ -264,12 +266,6 @@ fn wait_for_end(process: Pid) -> Ended {
             Ok(None) | Err(_) => return Ended::Code(1),
         }
     }
-}
-
-fn log_file(directory: &Path, rank: usize) -> anyhow::Result<File> {
-    let path = directory.join(format!("rank-{rank}.log"));
-    let opened = OpenOptions::new().create(true).append(true).open(&path);
-    opened.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Copies `from` line by line to `into`, each line after `[rank] `; a last line without a line end gets one.

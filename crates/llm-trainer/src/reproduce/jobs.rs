@@ -13,7 +13,6 @@ use crate::interruption::Interruption;
 use crate::interruption::Signals;
 use crate::progress::Progress;
 
-/// Interval at which the processes are looked at.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Two commands, the second after the first.
@@ -21,7 +20,6 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(super) struct Job {
     /// Name, also of its log.
     pub(super) name: String,
-    /// Arguments of each command.
     pub(super) commands: [Vec<OsString>; 2],
 }
 
@@ -34,7 +32,6 @@ pub(super) struct Pool<'a> {
     pub(super) progress: &'a Progress,
 }
 
-/// A job whose process runs.
 struct Running<'a> {
     job: &'a Job,
     /// Commands to start after it.

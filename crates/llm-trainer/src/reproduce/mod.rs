@@ -16,7 +16,6 @@ use self::jobs::{Job, Pool};
 use crate::interruption::Signals;
 use crate::progress::Progress;
 
-/// Parts of a study, and their place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) output: PathBuf,
@@ -171,7 +170,6 @@ pub(crate) const MODELS: [Model; 3] = [
     Model { name: "0.8M", sizes: [128, 352, 4], learning_rate: 1.5e-4 },
 ];
 
-/// The warm-up of a model with this seed.
 pub(super) fn warmup(model: Model, seed: u64, output: &Path) -> anyhow::Result<Table> {
     let mut table: Table = WARMUP.parse()?;
     let [width, feed_forward, blocks] = model.sizes;

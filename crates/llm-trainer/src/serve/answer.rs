@@ -14,7 +14,6 @@ use super::tool_calls::tool_calls;
 use super::worker::RequestEvent;
 use decoder::generation::{Finish, GenerationError};
 
-/// A request in progress and its answer so far.
 pub(super) struct Answer {
     server: Arc<Server>,
     id: String,
@@ -75,7 +74,6 @@ impl Answer {
         }
     }
 
-    /// Returns true if every response has ended.
     pub(super) fn is_whole(&self) -> bool {
         self.request.only_echo || self.choices.iter().all(|choice| choice.finish.is_some())
     }

@@ -10,12 +10,10 @@ use serde_json::{Value, json};
 /// Longest id of a rollout, in bytes.
 pub(super) const LONGEST_ID: usize = 128;
 
-/// Why a request has no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ApiError {
     pub(super) status: StatusCode,
     message: String,
-    /// The field at fault.
     param: Option<String>,
     code: Option<&'static str>,
 }
@@ -152,7 +150,6 @@ impl From<GenerationError> for ApiError {
 /// An answer whose body comes piece by piece.
 pub(super) type Response = hyper::Response<Channel<Bytes>>;
 
-/// An answer in one piece.
 pub(super) fn whole_text(status: StatusCode, kind: &'static str, text: String) -> Response {
     let (mut piece, body) = Channel::new(1);
     let _heard = piece.try_send(Frame::data(text.into()));

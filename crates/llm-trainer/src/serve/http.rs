@@ -28,7 +28,6 @@ use decoder::model::Decoder;
 pub(crate) struct OpenPort {
     /// The address, with the assigned port if port 0 was requested.
     pub(crate) address: SocketAddr,
-    /// The requests to answer.
     pub(crate) requests: Receiver<ModelRequest>,
     capacity: BatchCapacity,
     network: JoinHandle<anyhow::Result<()>>,

@@ -33,7 +33,6 @@ use std::time::Duration;
 /// A free port of this machine.
 pub(crate) const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Limits of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) admission: Admission,

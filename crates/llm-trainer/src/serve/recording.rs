@@ -19,7 +19,6 @@ pub(crate) struct RecordedTurn {
     pub(crate) start: usize,
     /// Log-probability of each as drawn, in nats.
     pub(crate) log_prob: Vec<f64>,
-    /// Reason that they end.
     pub(crate) finish: Finish,
     /// Number of reloads of the weights that drew them.
     version: u64,
@@ -54,7 +53,6 @@ pub(crate) struct Recording {
     /// Reward that the harness has posted.
     pub(crate) reward: Option<f64>,
     replies: Vec<Reply>,
-    /// Number of requests.
     turns: u64,
     /// Place and noise in a training step.
     pub(super) owner: Option<Owner>,
@@ -76,7 +74,6 @@ pub(crate) struct Terms {
 pub(crate) struct Owner {
     /// Index among this process's rollouts.
     pub(crate) place: usize,
-    /// Key of its noise.
     pub(crate) key: SamplingKey,
     /// Index in its group.
     pub(crate) member: u64,
@@ -274,7 +271,6 @@ impl Rollouts {
         self.most.is_none()
     }
 
-    /// Begins a rollout of the training run.
     pub(crate) fn begin(&self, id: String, recording: Recording) {
         self.open().insert(id, recording);
     }
@@ -295,7 +291,9 @@ impl Rollouts {
         if let Some(recording) = open.get_mut(id) {
             return use_it(recording);
         }
-        let Some(most) = self.most.filter(|_| begins && is_id(id)) else {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let is_id = (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(is_plain);
+        let Some(most) = self.most.filter(|_| begins && is_id) else {
             return Err(ApiError::unknown_rollout(id));
         };
         if open.len() >= most {
@@ -311,9 +309,4 @@ impl Rollouts {
     fn open(&self) -> MutexGuard<'_, BTreeMap<String, Recording>> {
         self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn is_id(id: &str) -> bool {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
-    !id.is_empty() && id.len() <= LONGEST_ID && id.bytes().all(is_plain)
 }

@@ -17,7 +17,6 @@ use decoder::generation::GenerationOptions;
 
 /// Most alternatives reported per token.
 const MOST_TOP: usize = 20;
-/// Most stop texts.
 const MOST_STOPS: usize = 16;
 /// Default length of a completion, in tokens; OpenAI's.
 const COMPLETION_TOKENS: usize = 16;
@@ -29,7 +28,6 @@ pub(super) enum Style {
     Chat,
 }
 
-/// A request that can be answered.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "the interface's own switches")]
 pub(super) struct Request {
@@ -40,7 +38,6 @@ pub(super) struct Request {
     pub(super) seed: Option<u64>,
     /// Number of most likely tokens reported per token; `None` reports no log-probabilities.
     pub(super) log_probs: Option<usize>,
-    /// True if the answer includes the prompt.
     pub(super) echo: bool,
     /// True if nothing is drawn.
     pub(super) only_echo: bool,
@@ -66,7 +63,6 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// Parses and checks the body of a request.
     pub(super) fn read(
         &self,
         style: Style,

@@ -21,7 +21,6 @@ use super::error::{Response, refusal, whole, whole_text};
 use super::request::{Reader, Style};
 use super::worker::ModelRequest;
 
-/// State shared by all connections.
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) reader: Reader,

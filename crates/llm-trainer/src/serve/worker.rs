@@ -1,7 +1,7 @@
 //! The thread that runs the model.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::error::TryRecvError;
@@ -56,10 +56,16 @@ pub(crate) struct Work {
 #[derive(Debug)]
 pub(crate) enum RequestEvent {
     /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
-    Scored { prompt: usize, log_prob: Vec<f64> },
+    Scored {
+        prompt: usize,
+        log_prob: Vec<f64>,
+    },
     /// One drawn token, and the number of reloads of the weights that drew it.
-    Drawn { prompt: usize, drawing: Drawing, version: u64 },
-    /// The request failed.
+    Drawn {
+        prompt: usize,
+        drawing: Drawing,
+        version: u64,
+    },
     Failed(GenerationError),
 }
 
@@ -71,23 +77,17 @@ pub(super) fn run(
 ) {
     let mut version = 0;
     while let Some((path, reply)) = serve(&decoder, &mut requests, capacity, version) {
-        let outcome = load_like(&decoder, &path).map(|loaded| {
-            decoder = loaded;
-            version += 1;
-        });
+        let loaded = Decoder::load(&path, decoder.device(), decoder.kind());
+        let outcome = match loaded {
+            Err(error) => Err(error.to_string()),
+            Ok(loaded) if loaded.config() == decoder.config() => {
+                (decoder, version) = (loaded, version + 1);
+                Ok(())
+            }
+            Ok(_) => Err(format!("{}: config.json is that of another model", path.display())),
+        };
         // The client may be gone; the weights are loaded all the same.
         let _heard = reply.send(outcome);
-    }
-}
-
-/// Loads weights from another directory for the same model.
-fn load_like(decoder: &Decoder, path: &Path) -> Result<Decoder, String> {
-    let loaded = Decoder::load(path, decoder.device(), decoder.kind());
-    let loaded = loaded.map_err(|error| error.to_string())?;
-    if loaded.config() == decoder.config() {
-        Ok(loaded)
-    } else {
-        Err(format!("{}: config.json is that of another model", path.display()))
     }
 }
 

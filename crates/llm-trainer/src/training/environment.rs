@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
@@ -43,9 +43,9 @@ pub(crate) struct Environment {
     api_key: String,
     terms: Arc<Terms>,
     rollouts: Arc<Rollouts>,
-    harnesses: Harnesses,
     events: Sender<Event>,
-    heard: Mutex<Receiver<Event>>,
+    /// Events, and the processes that play, each one rollout at a time: one starts with its first rollout, and again after a failure.
+    harnesses: Mutex<(Receiver<Event>, Vec<Option<LineProcess>>)>,
 }
 
 /// Rollouts that are played now.
@@ -118,9 +118,9 @@ impl Environment {
                 }
             }
         })?;
-        let harnesses = Harnesses::new(section);
-        let (section, heard) = (section.clone(), Mutex::new(heard));
-        Ok(Some(Self { section, address, api_key, terms, rollouts, harnesses, events, heard }))
+        let processes = std::iter::repeat_with(|| None).take(section.workers).collect();
+        let (section, harnesses) = (section.clone(), Mutex::new((heard, processes)));
+        Ok(Some(Self { section, address, api_key, terms, rollouts, events, harnesses }))
     }
 
     /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason.
@@ -133,7 +133,9 @@ impl Environment {
         options: &GenerationOptions,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<Result<Played, String>>> {
-        let heard = self.heard.lock().map_err(|_| anyhow::anyhow!("a play panicked"))?;
+        let harnesses = self.harnesses.lock();
+        let mut harnesses = harnesses.map_err(|_| anyhow::anyhow!("a play panicked"))?;
+        let (heard, processes) = &mut *harnesses;
         let mut play = Play {
             environment: self,
             prompts,
@@ -146,8 +148,8 @@ impl Environment {
             ended: BTreeMap::new(),
         };
         let total = prompts.len() * options.samples;
-        for harness in 0..self.section.workers.min(total) {
-            play.begin(harness)?;
+        for (harness, process) in processes.iter_mut().enumerate().take(total) {
+            play.begin(harness, process.take())?;
         }
         let rows = options.rows.min(self.section.workers);
         let mut batch =
@@ -155,12 +157,13 @@ impl Environment {
         while play.ended.len() < total {
             match heard.recv().context("the requests' thread has ended")? {
                 Event::Asked(work) => play.ask(work),
-                Event::Ended { place, answer } => {
+                Event::Ended { place, answer, process } => {
                     if let Some(harness) = play.end(place, answer) {
+                        processes[harness] = process;
                         let count = play.ended.len();
                         tell(&format!("playing: {count} of {total} rollouts"));
                         if play.next < total {
-                            play.begin(harness)?;
+                            play.begin(harness, processes[harness].take())?;
                         }
                     }
                 }
@@ -174,8 +177,8 @@ impl Environment {
 }
 
 impl Play<'_> {
-    /// Gives the next rollout to a harness.
-    fn begin(&mut self, harness: usize) -> anyhow::Result<()> {
+    /// Gives the next rollout to a harness, to a new process if it has none; a thread waits for the answer.
+    fn begin(&mut self, harness: usize, process: Option<LineProcess>) -> anyhow::Result<()> {
         let (environment, place) = (self.environment, self.next);
         self.next += 1;
         let (prompt, member) = (place / self.options.samples, place % self.options.samples);
@@ -192,7 +195,20 @@ impl Play<'_> {
             question: &self.prompts[prompt].question,
             prompt_token_ids: &self.prompts[prompt].tokens,
         };
-        environment.harnesses.play(harness, place, &task, &environment.events)
+        let line = serde_json::to_string(&task)? + "\n";
+        let EnvironmentSection { command, timeout_seconds, .. } = &environment.section;
+        let mut process = process.map_or_else(|| LineProcess::start(command), Ok)?;
+        let (wait, events) =
+            (Duration::from_secs_f64(*timeout_seconds), environment.events.clone());
+        std::thread::Builder::new().name(format!("rollout {id}")).spawn(move || {
+            let answers = process.answers(&[line], wait);
+            let answer = answers.map(|mut lines| lines.pop().unwrap_or_default());
+            let answer = answer.map_err(|error| format!("{error:#}"));
+            let process = answer.is_ok().then_some(process);
+            // The run may have ended.
+            let _heard = events.send(Event::Ended { place, answer, process });
+        })?;
+        Ok(())
     }
 
     fn id(&self, place: usize) -> String {
@@ -250,13 +266,13 @@ impl Play<'_> {
     }
 }
 
-/// News of rollouts.
 enum Event {
     Asked(Work),
-    /// The rollout at `place` has ended with a line, or failed with the reason.
+    /// The rollout at `place` has ended with a line, or failed with the reason and without its process.
     Ended {
         place: usize,
         answer: Result<String, String>,
+        process: Option<LineProcess>,
     },
 }
 
@@ -274,54 +290,9 @@ struct Task<'a> {
     prompt_token_ids: &'a [u32],
 }
 
-/// The processes; each starts with its first rollout, and again after a failure.
-#[derive(Debug)]
-struct Harnesses {
-    command: Vec<String>,
-    wait: Duration,
-    processes: Vec<Arc<Mutex<Option<LineProcess>>>>,
-}
-
-impl Harnesses {
-    fn new(section: &EnvironmentSection) -> Self {
-        let new = || Arc::new(Mutex::new(None));
-        Self {
-            command: section.command.clone(),
-            wait: Duration::from_secs_f64(section.timeout_seconds),
-            processes: std::iter::repeat_with(new).take(section.workers).collect(),
-        }
-    }
-
-    /// Gives a rollout to a process that has none; a thread waits for the answer.
-    fn play(
-        &self,
-        harness: usize,
-        place: usize,
-        task: &Task<'_>,
-        events: &Sender<Event>,
-    ) -> anyhow::Result<()> {
-        let slot = Arc::clone(&self.processes[harness]);
-        let idle = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let mut process = idle.map_or_else(|| LineProcess::start(&self.command), Ok)?;
-        let line = serde_json::to_string(task)? + "\n";
-        let (wait, events) = (self.wait, events.clone());
-        std::thread::Builder::new().name(format!("rollout {}", task.rollout)).spawn(move || {
-            let answers = process.answers(&[line], wait);
-            let answer = answers.map(|mut lines| lines.pop().unwrap_or_default());
-            let answer = answer.map_err(|error| format!("{error:#}"));
-            let kept = answer.is_ok().then_some(process);
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = kept;
-            // The run may have ended.
-            let _heard = events.send(Event::Ended { place, answer });
-        })?;
-        Ok(())
-    }
-}
-
 /// Tokens of a rollout as they were served, and its reward.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Played {
-    /// Tokens of all turns.
     pub(crate) sequence: Sequence,
     /// Log-probability of each response token as drawn, in nats.
     pub(crate) log_prob: Vec<f64>,

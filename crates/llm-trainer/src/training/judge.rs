@@ -46,7 +46,7 @@ impl Judge {
     /// Compares answers as expressions, and rewards the right ones.
     pub(crate) fn plain(tokenizer: TextTokenizer, options: Options) -> anyhow::Result<Self> {
         Ok(Self {
-            text: ResponseText::plain(tokenizer),
+            text: ResponseText { tokenizer, end_ids: vec![], stop_ids: vec![], stop_strings: None },
             options,
             kinds: RewardKinds::default(),
             sandbox: None,
@@ -77,7 +77,6 @@ impl Judge {
         })
     }
 
-    /// Parses the known answer to a question.
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
         known_answer(self.kinds.of(&question.source), question, &self.options)
     }
@@ -154,14 +153,11 @@ pub(super) struct Grader<'a, 'scope> {
     pub(super) scope: &'a Scope<'scope>,
     pub(super) judge: &'scope Judge,
     pub(super) prompts: &'scope [&'scope Prompt],
-    /// One ground truth per prompt.
     pub(super) truths: &'scope [GroundTruth],
-    /// One slot per response, prompt after prompt.
     pub(super) places: &'scope Places,
     /// Takes progress messages, at intervals.
     pub(super) tell: &'a dyn Fn(&str),
     pub(super) started: Instant,
-    /// Time of the last message.
     pub(super) told: Instant,
 }
 
@@ -202,11 +198,6 @@ pub(super) struct ResponseText {
 }
 
 impl ResponseText {
-    /// All of a response, as `tokenizer` decodes it.
-    pub(super) fn plain(tokenizer: TextTokenizer) -> Self {
-        Self { tokenizer, end_ids: Vec::new(), stop_ids: Vec::new(), stop_strings: None }
-    }
-
     /// Loads the tokenizer and stop settings from the model's directory and the configuration.
     pub(super) fn load(config: &RunConfig) -> anyhow::Result<Self> {
         let tokenizer = TextTokenizer::load(&config.model.path)?;

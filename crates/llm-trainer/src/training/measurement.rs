@@ -177,7 +177,6 @@ fn record_covariances_by_difficulty(metrics: &mut StepMetrics, scored: &ScoredRo
     }
 }
 
-/// Records the results of the step's updates.
 pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learning_rate: f64) {
     let per_update = |sum: f64| sum / sums.updates as f64;
     metrics.insert(metric!("actor/lr"), learning_rate);

@@ -23,7 +23,6 @@ mod stochastic_rounding;
 mod trainer;
 mod trainer_state;
 pub mod update;
-mod update_error;
 
 pub use checkpointed_forward::CheckpointedForward;
 pub use custom_reward::{CustomReward, RewardInput};

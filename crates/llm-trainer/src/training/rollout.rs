@@ -31,7 +31,6 @@ pub(crate) struct Rollout {
     pub(crate) dropped: Vec<(usize, String)>,
 }
 
-/// Engine that samples the responses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Engine<'a> {
     /// The policy in this process.
@@ -144,7 +143,7 @@ impl SamplingPass<'_> {
         for (sample, versions) in samples.iter_mut().zip(drawn.versions) {
             sample.versions = versions;
         }
-        let retokenised = drawn.retokenised;
+        let Drawn { retokenised, .. } = drawn;
         let dropped = Vec::new();
         Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised, dropped })
     }

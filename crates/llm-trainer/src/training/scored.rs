@@ -139,7 +139,6 @@ impl ScoredRollout {
         Ok(self)
     }
 
-    /// Prompts and responses as token ids.
     pub(super) fn sequences(&self) -> Vec<&Sequence> {
         self.samples.iter().map(|sample| &sample.sequence).collect()
     }

@@ -134,12 +134,10 @@ pub(super) struct TokenLayout {
 }
 
 impl TokenLayout {
-    /// The layout of columns over the response tokens of `sequences`.
     pub(super) fn of<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> Self {
         Self::new(sequences.into_iter().map(|sequence| sequence.response.len()).collect())
     }
 
-    /// The layout of sequences with these numbers of response tokens, `[sequences]`.
     pub(super) fn new(lengths: Vec<usize>) -> Self {
         let ends = lengths.iter().scan(0, |end, length| {
             *end += length;
@@ -149,12 +147,10 @@ impl TokenLayout {
         Self { lengths, bounds }
     }
 
-    /// Number of response tokens of each sequence, `[sequences]`.
     pub(super) fn lengths(&self) -> &[usize] {
         &self.lengths
     }
 
-    /// Number of response tokens of all sequences.
     pub(super) fn tokens(&self) -> usize {
         self.bounds[self.lengths.len()]
     }
@@ -169,7 +165,6 @@ impl TokenLayout {
         self.bounds[sequences.start]..self.bounds[sequences.end]
     }
 
-    /// Index of the sequence to which a token belongs.
     pub(super) fn sequence_of(&self, token: usize) -> usize {
         self.bounds.partition_point(|&first| first <= token) - 1
     }

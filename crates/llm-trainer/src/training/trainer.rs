@@ -94,7 +94,6 @@ impl Trainer {
         self
     }
 
-    /// Takes the run's responses from `source`.
     #[must_use]
     pub(crate) fn with_rollouts(mut self, source: RolloutSource) -> Self {
         self.sampler.source = source;

@@ -41,7 +41,6 @@ const RECORD: &str = "warmup.json";
 pub(crate) struct WarmupRecord {
     /// The configuration, its output path apart.
     pub(crate) config: WarmupConfig,
-    /// Steps taken.
     pub(crate) steps: u64,
     #[serde(flatten)]
     pub(crate) reached: Measurement,
@@ -50,7 +49,6 @@ pub(crate) struct WarmupRecord {
 /// Results on held-out questions at temperature 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// Fraction of correct answers.
     pub(crate) accuracy: f64,
     /// Mean entropy of the sampled tokens, in nats.
     pub(crate) entropy: f64,
@@ -171,7 +169,6 @@ fn pass<'a>(model: &'a Decoder, training: &WarmupTraining) -> PolicyPass<'a> {
     }
 }
 
-/// Accuracy and mean entropy of sampled answers to held-out questions.
 fn measure(
     model: &Decoder,
     judge: &Judge,
@@ -297,7 +294,6 @@ pub(crate) struct WarmupTraining {
     pub(crate) learning_rate: f64,
     /// Steps over which the learning rate rises from its first fraction to the peak.
     warmup_steps: u64,
-    /// Sequences of one step.
     pub(crate) sequences: usize,
     /// Steps after which a warm-up that has not reached its accuracy has failed.
     pub(crate) max_steps: u64,
@@ -314,7 +310,6 @@ pub(crate) struct WarmupTraining {
 }
 
 impl WarmupConfig {
-    /// Reads and checks a TOML file.
     pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
         let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
             .with_context(|| format!("{}: cannot read", path.display()))?;

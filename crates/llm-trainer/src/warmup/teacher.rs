@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 /// Ways to begin that have no bearing on the answer.
 const OPENINGS: [&str; 6] = ["", "", "So ", "Well, ", "I see. ", "Hm, "];
 
-/// How the teacher answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Teacher {

@@ -121,7 +121,8 @@ fn run(
     out: &mut impl Write,
     command: impl FnOnce(&str, SocketAddr, usize, &Path) -> Command,
 ) -> anyhow::Result<()> {
-    if !is_in_path(program) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
         bail!("{program}: not in PATH, expected that of `pip install \"{package}\"`");
     }
     let subject = Subject::find(&args.model, args.step)?;
@@ -196,9 +197,4 @@ fn wait(child: &mut Child, program: &str, signals: &Signals) -> anyhow::Result<(
         return Ok(());
     }
     Err(ProgramFailed { program: program.to_owned(), how }.into())
-}
-
-fn is_in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

@@ -38,20 +38,16 @@ impl AdamW {
         write_tensors(path, &tensors)
     }
 
-    /// Restores the state of the same model from the folder it was saved to, by any number of ranks, with `master` as `"f32"`
-    /// or `"split"`. The parameters must be those that were saved with it.
-    pub(crate) fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        self.restore_saved(&SavedState::open(folder)?)?;
-        Ok(self.gather_parameters()?)
-    }
-
-    /// Restores the state that [`AdamW::save`] wrote for the same model. The parameters must be those that were saved with it.
+    /// Restores the state of the same model from the file that [`AdamW::save`] wrote, or from the folder to which any number of
+    /// ranks have saved it, with `master` as `"f32"` or `"split"`. The parameters must be those that were saved with it.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or its tensors are not those of this model.
-    pub fn restore(&mut self, path: &Path) -> Result<(), TensorFileError> {
-        self.restore_saved(&SavedState::of(path, &[path.to_owned()])?)
+    /// If a file cannot be read, or its tensors are not those of this model.
+    pub fn restore(&mut self, path: &Path) -> anyhow::Result<()> {
+        let saved = SavedState::open(path)?;
+        self.restore_saved(&saved)?;
+        Ok(self.gather_parameters()?)
     }
 
     fn restore_saved(&mut self, saved: &SavedState) -> Result<(), TensorFileError> {

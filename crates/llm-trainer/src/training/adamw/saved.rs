@@ -52,17 +52,16 @@ struct Run {
 }
 
 impl SavedState {
-    /// Opens the single file of a folder, or all shards.
-    pub(super) fn open(folder: &Path) -> Result<Self, TensorFileError> {
-        let single = folder.join(WHOLE);
-        if single.exists() {
+    /// Opens a file, the single one of a folder, or all shards in it.
+    pub(super) fn open(path: &Path) -> Result<Self, TensorFileError> {
+        let single = if path.is_dir() { path.join(WHOLE) } else { path.to_owned() };
+        if single.exists() || single == path {
             return Self::of(&single, std::slice::from_ref(&single));
         }
-        Self::of(folder, &shards(folder)?)
+        Self::of(path, &shards(path)?)
     }
 
-    /// Opens the files of a state at `path`.
-    pub(super) fn of(path: &Path, files: &[PathBuf]) -> Result<Self, TensorFileError> {
+    fn of(path: &Path, files: &[PathBuf]) -> Result<Self, TensorFileError> {
         let files: Vec<TensorFile> =
             files.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
         let mut shards: BTreeMap<String, BTreeMap<Option<TensorShard>, Runs>> = BTreeMap::new();
@@ -99,7 +98,6 @@ impl SavedState {
         TensorFileError::malformed(&self.path, problem)
     }
 
-    /// Returns true if a column of parameter `name` was written.
     pub(super) fn has(&self, column: &str, name: &str) -> bool {
         self.shards.contains_key(&format!("{column}/{name}"))
     }
@@ -190,25 +188,20 @@ impl SavedState {
     }
 }
 
-/// Names of the shards in the folder, sorted, each with the number of shards that it states.
-fn shard_files(folder: &Path) -> std::io::Result<Vec<(String, usize)>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+/// Paths of all shards; fails if one is missing.
+fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
+    let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
+    // Each with the number of shards that its name states.
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(system)? {
+        let name = entry.map_err(system)?.file_name().to_string_lossy().into_owned();
         let total = name
             .strip_prefix("optimizer-")
             .and_then(|rest| rest.strip_suffix(".safetensors"))
             .and_then(|rest| rest.split_once("-of-")?.1.parse::<usize>().ok());
-        names.extend(total.map(|total| (name, total)));
+        files.extend(total.map(|total| (name, total)));
     }
-    names.sort();
-    Ok(names)
-}
-
-/// Paths of all shards; fails if one is missing.
-fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
-    let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
-    let files = shard_files(folder).map_err(system)?;
+    files.sort();
     let malformed = |found: String, expected: String| {
         TensorFileError::malformed(folder, format!("{found}, expected {expected}"))
     };

@@ -123,7 +123,7 @@ impl ExternalEngine {
     ) -> anyhow::Result<()> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut served.sleeps) {
-            let woken = self.tell_all(mesh, Some(self.requests.wake()));
+            let woken = self.tell_all(mesh, Some(self.requests.memory(true)));
             mesh.run.agree("whether the servers are awake", woken)?;
         }
         if served.version == Some(version) {
@@ -133,9 +133,6 @@ impl ExternalEngine {
         let reading = PolicyPass { temperature: 1.0, ..*pass }.statistics(&[&self.probe]).log_prob;
         let full = pass.model.full(is_first)?;
         let loaded = if is_first {
-            if served.version.is_none() {
-                self.remove_leftovers()?;
-            }
             self.deliver(&full, mesh, tokenizer_source, version, served.version)
         } else {
             Ok(Vec::new())
@@ -144,7 +141,7 @@ impl ExternalEngine {
         let told = mesh.run.gather_ok("whether the servers have the weights", loaded)?;
         self.servers.set_lost(&told[0]);
         // Tokens that arrive from now on are drawn by these.
-        self.servers.set_version(version);
+        self.servers.version.store(version, Ordering::Relaxed);
         served.version = Some(version);
         let readings = &mut served.readings;
         let checked = self
@@ -161,7 +158,7 @@ impl ExternalEngine {
         }
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         served.sleeps = true;
-        let asleep = self.tell_all(mesh, Some(self.requests.sleep()));
+        let asleep = self.tell_all(mesh, Some(self.requests.memory(false)));
         mesh.run.agree("whether the servers sleep", asleep)
     }
 
@@ -170,14 +167,6 @@ impl ExternalEngine {
         let Some(request) = request.filter(|_| mesh.run.is_first()) else { return Ok(()) };
         let ask = |index| self.servers.ask_one(index, &request);
         self.servers.ask_each(false, ask, |_, _| Ok(())).map(drop)
-    }
-
-    /// Removes what a run that was killed has left in its own folder for weights.
-    fn remove_leftovers(&self) -> anyhow::Result<()> {
-        if !self.settings.weights_directory.is_empty() || !self.folder.exists() {
-            return Ok(());
-        }
-        std::fs::remove_dir_all(&self.folder).with_context(|| self.folder.display().to_string())
     }
 
     fn place(&self, version: u64) -> PathBuf {
@@ -194,8 +183,13 @@ impl ExternalEngine {
         version: u64,
         before: Option<u64>,
     ) -> anyhow::Result<Vec<bool>> {
-        let folder = self.place(version);
-        std::fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let (folder, all) = (self.place(version), || self.folder.display().to_string());
+        let is_own = self.settings.weights_directory.is_empty();
+        if before.is_none() && is_own && self.folder.exists() {
+            // What a run that was killed has left.
+            std::fs::remove_dir_all(&self.folder).with_context(all)?;
+        }
+        std::fs::create_dir_all(&self.folder).with_context(all)?;
         model.save(&folder, tokenizer_source)?;
         self.tell_all(mesh, self.requests.pause())?;
         let loaded = self.load(&folder, before);

@@ -19,7 +19,6 @@ const LEAST_LOG_PROB: f64 = -10_000.0;
 /// Largest log-probability, which rounding may lift above 0.
 const ROUNDING: f64 = 1e-3;
 
-/// Converts answers to responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplyDecoding<'a> {
     /// Options that the responses must fit.

@@ -24,7 +24,7 @@ pub(super) struct Servers {
     wait: Duration,
     all: Vec<Server>,
     /// Version of the weights that they have.
-    version: AtomicU64,
+    pub(super) version: AtomicU64,
     /// Sentences for the user about servers that were left out or are back.
     news: Mutex<Vec<String>>,
 }
@@ -79,11 +79,6 @@ impl Servers {
         }
     }
 
-    /// Notes the version of the weights that the servers have from now on.
-    pub(super) fn set_version(&self, version: u64) {
-        self.version.store(version, Ordering::Relaxed);
-    }
-
     /// Sends a request to the server with the fewest in flight; if that one does not answer, it is left out and another is asked.
     /// Returns the answer, and the version of the weights when it was asked. Fails if the request is refused, or no server is left.
     pub(super) fn ask(&self, request: &Request) -> anyhow::Result<(Value, u64)> {
@@ -122,17 +117,17 @@ impl Servers {
                 Ok(value) => return Ok(value),
                 // Another request has found it lost.
                 Err(Failure::Passing(_)) if server.is_lost.load(Ordering::Relaxed) => {}
-                Err(Failure::Passing(error)) if self.has_others(index) => self.lose(index, &error),
+                // One of those that are left is this one.
+                Err(Failure::Passing(error))
+                    if self.lost().iter().filter(|lost| !**lost).count() > 1 =>
+                {
+                    self.lose(index, &error);
+                }
                 Err(Failure::Passing(error) | Failure::Full(error) | Failure::Lasting(error)) => {
                     return Err(error);
                 }
             }
         }
-    }
-
-    /// Returns true if a server besides this one is not left out.
-    fn has_others(&self, index: usize) -> bool {
-        self.lost().iter().enumerate().any(|(other, lost)| other != index && !lost)
     }
 
     /// Leaves a server out and says so once.
@@ -212,7 +207,6 @@ impl Servers {
         }
     }
 
-    /// Notes a sentence for the user.
     pub(super) fn tell(&self, sentence: String) {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
     }

@@ -39,7 +39,6 @@ pub(super) struct Recorder {
     pub(super) law: RunLaw,
 }
 
-/// The files that every step adds to.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     /// Lock of the folder: one process trains a run.
@@ -236,7 +235,6 @@ impl MetricsFeed {
         Ok(Some(Self { child, wake, thread, rows, fed, log, wait, has_warned: false }))
     }
 
-    /// Tells the thread that the file has another row.
     fn row_added(&mut self) {
         self.rows += 1;
         if let Some(wake) = &self.wake {

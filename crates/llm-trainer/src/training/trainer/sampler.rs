@@ -164,7 +164,6 @@ impl Sampler {
         Ok(rollouts)
     }
 
-    /// Reads the saved groups of a step.
     fn replay(
         &mut self,
         files: &SavedRollouts,
@@ -182,10 +181,17 @@ impl Sampler {
             routes: RouteShape::of(model),
         };
         for (number, SampledGroup { responses, .. }) in (1..).zip(&saved.sampled.groups) {
-            // A harness writes its own prompts.
-            let is_asked = config.rollout.environment.is_none();
-            let other = || other_prompt(responses, &prompts[responses.question]);
-            let fault = responses.fault(bounds).or_else(|| is_asked.then(other).flatten());
+            let other_prompt = || {
+                let (prompt, number) = (&prompts[responses.question], responses.question);
+                let differs = |sample: &Sample| sample.sequence.prompt != prompt.tokens;
+                // A harness writes its own prompts.
+                let is_asked = config.rollout.environment.is_none();
+                (is_asked && responses.samples.iter().any(differs)).then(|| {
+                    let (id, other) = (&prompt.question.id, "the data or its prompts were others");
+                    format!("another prompt than that of question {number}, {id}: {other}")
+                })
+            };
+            let fault = responses.fault(bounds).or_else(other_prompt);
             if let Some(fault) = fault {
                 anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
             }
@@ -210,7 +216,6 @@ impl Sampler {
 /// A rollout that a thread waits for.
 #[derive(Debug)]
 pub(super) struct RolloutAhead {
-    /// The later step.
     step: u64,
     /// Step whose weights the servers had when they were asked.
     asked_at: u64,
@@ -244,7 +249,6 @@ impl Drawer {
         }
     }
 
-    /// Options for sampling the groups of a step.
     pub(super) fn options(&self) -> GenerationOptions {
         let section = &self.run.config().rollout;
         let options = self.judge.text.options(section, section.group_size, section.sampling());
@@ -322,15 +326,4 @@ impl RolloutSource {
             }
         })
     }
-}
-
-/// Describes the difference of a group that was sampled with another prompt than this; `None` if there is none.
-fn other_prompt(group: &QuestionGroup, prompt: &Prompt) -> Option<String> {
-    let differs = |sample: &Sample| sample.sequence.prompt != prompt.tokens;
-    group.samples.iter().any(differs).then(|| {
-        let (id, number) = (&prompt.question.id, group.question);
-        format!(
-            "another prompt than that of question {number}, {id}: the data or its prompts were others"
-        )
-    })
 }

@@ -24,7 +24,6 @@ pub(super) struct UpdatePlan<'a> {
 }
 
 impl<'a> UpdatePlan<'a> {
-    /// Plans the update of a run in `state` for a scored rollout.
     pub(super) fn new(
         config: &RunConfig,
         state: &TrainerState,
