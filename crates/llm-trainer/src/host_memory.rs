@@ -49,8 +49,7 @@ impl Memory {
     }
 }
 
-/// Copies a tensor to `device`, asynchronously: from CUDA to pinned memory of the host, or back. The device's stream orders the two
-/// copies.
+/// Copies a tensor, asynchronously: from CUDA to pinned memory of the host, or back. The device's stream orders the two copies.
 pub(crate) fn sent(tensor: &Tensor, device: Device) -> Tensor {
     let _no_grad = tch::no_grad_guard();
     tensor.detach().to_dtype_layout((tensor.kind(), device), true, true)

@@ -12,8 +12,7 @@ pub(crate) struct MemoryInfo {
     pub(crate) free_bytes: u64,
 }
 
-/// Memory of the machine, or of this process's control group if that is less. `None` where the system reports
-/// neither.
+/// Memory of the machine, or of this process's control group if that is less. `None` where neither is reported.
 pub(crate) fn host_memory() -> Option<MemoryInfo> {
     let (total, available) = ranks::device::memory_bytes()?;
     let machine = MemoryInfo { total_bytes: total, free_bytes: available };
@@ -79,8 +78,7 @@ pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
     }
 }
 
-/// This machine's GPU with the speed of its known model, or of the slowest known one.
-/// `None` without a GPU.
+/// This machine's GPU, if it has one, with the speed of its known model, or of the slowest known one.
 pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
     let memory = (tch::Cuda::device_count() > 0).then(|| memory_of(Device::Cuda(0)))??;
     let model = gpu_model(Path::new("/proc/driver/nvidia/gpus")).unwrap_or_default();
@@ -107,8 +105,7 @@ fn known_gpu(model: &str) -> Option<&'static str> {
     ["h200", "h100", "a100"].into_iter().find(|name| model.contains(name))
 }
 
-/// Measures the CPU in a tenth of a second each: matrix products of this kind, in operations per second, and memory reads, in bytes per
-/// second.
+/// Measures the CPU in a tenth of a second each: operations of matrix products of this kind, and bytes of memory read, per second.
 pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     const WIDTH: i64 = 768;
     const ELEMENTS: i64 = 1 << 24;

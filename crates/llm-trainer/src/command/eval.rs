@@ -21,8 +21,7 @@ use toml::Table;
 
 use self::subject::Subject;
 use super::hub_names;
-use super::model_options::{BandOptions, MaskOptions, help};
-use super::model_options::{Placement, count_up_to};
+use super::model_options::{BandOptions, MaskOptions, Placement, count_up_to, help};
 use crate::evaluation::Evaluation;
 
 #[derive(Debug, clap::Args)]

@@ -13,8 +13,7 @@ use model_files::text_tokenizer::TextTokenizer;
 use serde::{Deserialize, Serialize};
 
 use super::json_lines;
-use super::model_options::{BandOptions, MaskOptions};
-use super::model_options::{LoadedModel, ModelOptions, count_up_to};
+use super::model_options::{BandOptions, LoadedModel, MaskOptions, ModelOptions, count_up_to};
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
@@ -168,7 +167,7 @@ fn write(
 }
 
 /// Widest bar, in characters; it stands for [`FULL_NATS`] or more.
-const BAR: f64 = 20.0;
+const BAR: u8 = 20;
 
 /// Entropy of the widest bar, in nats.
 const FULL_NATS: f64 = 4.0;
@@ -243,13 +242,9 @@ impl EntropyColumns {
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a number between 0 and the widest bar"
-)]
 fn bar(entropy: f64) -> String {
-    "█".repeat((BAR * (entropy / FULL_NATS).clamp(0.0, 1.0)).round() as usize)
+    let width = f64::from(BAR) * entropy / FULL_NATS;
+    (0..BAR).take_while(|&place| f64::from(place) + 0.5 <= width).map(|_| '█').collect()
 }
 
 #[cfg(test)]

@@ -173,10 +173,8 @@ pub(super) fn setup(
 }
 
 fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {
-    anyhow::ensure!(
-        value > 0.0 && value <= 1.0,
-        "{option} is {value}, expected above 0 and at most 1"
-    );
+    let is_fraction = value > 0.0 && value <= 1.0;
+    anyhow::ensure!(is_fraction, "{option} is {value}, expected above 0 and at most 1");
     Ok(value)
 }
 

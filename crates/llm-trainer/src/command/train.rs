@@ -15,11 +15,9 @@ use training_run::resume::{self, Change, Origin, Resume, Start};
 use training_run::run_directory::{Checkpoint, RunDirectory};
 
 use super::memory_check::MemoryCheck;
-use super::plan::PlanOptions;
-use super::plan::{setup, sizes_in};
+use super::plan::{PlanOptions, setup, sizes_in};
 use super::run_source::RunSource;
-use crate::interruption::Interruption;
-use crate::interruption::Signals;
+use crate::interruption::{Interruption, Signals};
 use crate::out_of_memory;
 use crate::progress::Progress;
 use crate::training::{RolloutSource, StepReport, Trainer, checked};

@@ -72,8 +72,7 @@ pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     }
 }
 
-/// The signals that this process got since the last call, each once, as the ranks get them. A request for a checkpoint comes before
-/// one to end.
+/// The signals since the last call, each once, as the ranks get them. A request for a checkpoint comes before one to end.
 fn taken(requests: &mut Signals) -> Vec<Signal> {
     let passed_on = |signal| match signal {
         SIGUSR1 => Signal::USR1,
@@ -144,8 +143,7 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// Waits until all ranks have ended. Returns the first failure on this host, and the failure of another host if one was
-    /// reported.
+    /// Waits until all ranks have ended. Returns the first failure on this host, and that of another host if one was reported.
     fn supervise(
         &self,
         hosts: &Hosts,

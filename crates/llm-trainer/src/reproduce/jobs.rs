@@ -9,8 +9,7 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::interruption::Interruption;
-use crate::interruption::Signals;
+use crate::interruption::{Interruption, Signals};
 use crate::progress::Progress;
 
 const INTERVAL: Duration = Duration::from_millis(50);

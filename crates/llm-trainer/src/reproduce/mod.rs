@@ -97,8 +97,9 @@ impl Plan {
                 let name = format!("warmup-{}-{seed}", model.name);
                 let output = self.warmup(model, seed);
                 let config = self.write(&name, &warmup(model, seed, &output)?)?;
+                let make = vec!["warmup".into(), config.into()];
                 let evaluate = evaluate(&output, questions, &self.start(model, seed));
-                jobs.push(Job { name, commands: [vec!["warmup".into(), config.into()], evaluate] });
+                jobs.push(Job { name, commands: [make, evaluate] });
             }
         }
         Ok(jobs)
@@ -174,18 +175,16 @@ pub(super) fn warmup(model: Model, seed: u64, output: &Path) -> anyhow::Result<T
     let mut table: Table = WARMUP.parse()?;
     let [width, feed_forward, blocks] = model.sizes;
     let (seed, output) = (i64::try_from(seed)?, path(output)?);
-    merge(
-        &mut table,
-        toml::toml! {
-            seed = seed
-            output = output
+    let changes = toml::toml! {
+        seed = seed
+        output = output
 
-            [model]
-            hidden_size = width
-            intermediate_size = feed_forward
-            num_hidden_layers = blocks
-        },
-    );
+        [model]
+        hidden_size = width
+        intermediate_size = feed_forward
+        num_hidden_layers = blocks
+    };
+    merge(&mut table, changes);
     Ok(table)
 }
 
@@ -210,39 +209,31 @@ pub(super) fn run(
     let (name, seed) = (format!("{}-{seed}", method.name), i64::try_from(seed)?);
     let (start, output) = (path(&std::path::absolute(warmup)?)?, path(output)?);
     let rate = model.learning_rate;
-    merge(
-        &mut table,
-        toml::toml! {
-            name = name
-            seed = seed
-            output_directory = output
+    let changes = toml::toml! {
+        name = name
+        seed = seed
+        output_directory = output
 
-            [model]
-            path = start
+        [model]
+        path = start
 
-            [training]
-            steps = steps
+        [training]
+        steps = steps
 
-            [optimizer]
-            learning_rate = rate
-            // Gradients are 0 for many steps where all answers are right or all wrong. With the usual betas the next one, of a
-            // rare answer, makes a step three times the learning rate, which may cost the format of the answers.
-            betas = [0.9, 0.95]
-            epsilon = 1e-4
+        [optimizer]
+        learning_rate = rate
+        // Gradients are 0 for many steps where all answers are right or all wrong. With the usual betas the next one, of a rare
+        // answer, makes a step three times the learning rate, which may cost the format of the answers.
+        betas = [0.9, 0.95]
+        epsilon = 1e-4
 
-            [evaluation]
-            every = 10
-        },
-    );
+        [evaluation]
+        every = 10
+    };
+    merge(&mut table, changes);
     // Only GRPO's covariance is compared with the change of the entropy, whose measurement takes a fifth of the time.
     if method.name != GRPO {
-        merge(
-            &mut table,
-            toml::toml! {
-                [metrics]
-                probe_tokens = 0
-            },
-        );
+        merge(&mut table, toml::toml! { metrics = { probe_tokens = 0 } });
     }
     Ok(table)
 }
@@ -256,16 +247,12 @@ pub(super) fn evaluation() -> anyhow::Result<Table> {
     let grading = of_run("reward", "grading")?;
     let prompt = of_run("data", "prompt")?;
     let longest = of_run("rollout", "max_response_tokens")?;
-    merge(
-        &mut table,
-        toml::toml! {
-            grading = grading
-            prompt = prompt
-
-            [sampling]
-            max_response_tokens = longest
-        },
-    );
+    let changes = toml::toml! {
+        grading = grading
+        prompt = prompt
+        sampling = { max_response_tokens = longest }
+    };
+    merge(&mut table, changes);
     Ok(table)
 }
 

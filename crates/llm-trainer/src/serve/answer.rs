@@ -6,8 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Map, Value, json};
 
-use super::recording::TurnPrompt;
-use super::recording::{Choice, finish_reason};
+use super::recording::{Choice, TurnPrompt, finish_reason};
 use super::request::{Request, Style};
 use super::server::Server;
 use super::tool_calls::tool_calls;
@@ -19,13 +18,13 @@ pub(super) struct Answer {
     id: String,
     /// Seconds since 1970.
     created: u64,
-    request: Request,
+    request: Arc<Request>,
     choices: Vec<Choice>,
 }
 
 impl Answer {
     /// Answers now; `name` is unique among answers.
-    pub(super) fn new(server: Arc<Server>, name: &str, request: Request) -> Self {
+    pub(super) fn new(server: Arc<Server>, name: &str, request: Arc<Request>) -> Self {
         let prefix = match request.style {
             Style::Completion => "cmpl",
             Style::Chat => "chatcmpl",

@@ -21,8 +21,7 @@ pub(crate) use admission::Admission;
 pub(crate) use http::{OpenPort, open, signalled};
 pub(crate) use recording::Rollouts;
 pub(crate) use recording::{Owner, Recording, Terms};
-pub(crate) use request::Reader;
-pub(crate) use worker::BatchCapacity;
+pub(crate) use request::{BatchCapacity, Reader};
 pub(crate) use worker::{ModelRequest, RequestEvent, Work};
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

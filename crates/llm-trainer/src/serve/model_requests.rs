@@ -13,8 +13,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
 use super::answer::Answer;
-use super::error::ApiError;
-use super::error::{Response, response, whole};
+use super::error::{ApiError, Response, response, whole};
 use super::fields::Fields;
 use super::recording::Rollouts;
 use super::request::{Request, Style};
@@ -37,19 +36,11 @@ impl Server {
         body: &[u8],
         rollout: Option<&str>,
     ) -> Result<Response, ApiError> {
-        let request = self.read(style, body, rollout)?;
+        let request = Arc::new(self.read(style, body, rollout)?);
         let random = self.random();
         let (sender, mut events) = unbounded_channel();
-        self.send_to_model(ModelRequest::Generate(Work {
-            prompts: request.prompts.iter().map(|prompt| prompt.token_ids.clone()).collect(),
-            options: Arc::clone(&request.options),
-            seed: request.seed.unwrap_or(random),
-            top: request.log_probs.unwrap_or(0),
-            scores: request.echo && request.log_probs.is_some(),
-            draws: !request.only_echo,
-            turn: request.turn.clone().and_then(|(turn, owner)| Some((owner?, turn))),
-            events: sender,
-        }))?;
+        let (seed, asked) = (request.seed.unwrap_or(random), Arc::clone(&request));
+        self.send_to_model(ModelRequest::Generate(Work { request: asked, seed, events: sender }))?;
         // Answers of a deterministic harness's rollout are the same each time, ids included.
         let name = match rollout.zip(request.turn.as_ref()) {
             Some((rollout, (turn, _))) => format!("{rollout}-{turn}"),

@@ -228,8 +228,7 @@ pub(super) struct Choice {
 }
 
 impl Choice {
-    /// Text that no later token can change and that was not told yet: complete characters, and nothing that may become one of
-    /// `stops`.
+    /// Text that was not told yet and no later token can change: complete characters, and nothing that may become a stop string.
     pub(super) fn new_text(
         &self,
         tokenizer: &TextTokenizer,

@@ -16,8 +16,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Settings;
-use super::error::ApiError;
-use super::error::{Response, refusal, whole, whole_text};
+use super::error::{ApiError, Response, refusal, whole, whole_text};
 use super::request::{Reader, Style};
 use super::worker::ModelRequest;
 

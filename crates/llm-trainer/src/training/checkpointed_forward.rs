@@ -46,8 +46,7 @@ impl<'a> PolicyPass<'a> {
         let scalar_bytes = model.kind().elt_size_in_bytes();
         let bytes_per_token = activation_bytes_per_token(model.config(), scalar_bytes);
         let mut room = if model.is_local() { pass.activation_bytes } else { 0 };
-        let mut blocks: Vec<Vec<BlockRun>> = Vec::new();
-        blocks.resize_with(model.block_count(), Vec::new);
+        let mut blocks: Vec<_> = (0..model.block_count()).map(|_| Vec::new()).collect();
         let (micro_batches, last) = self.through_blocks(sequences, |index, _, part, x| {
             let mut input = leaf(x);
             let needed = part.tokens().saturating_mul(bytes_per_token);

@@ -111,7 +111,15 @@ pub(super) fn custom_reward(section: &RewardSection) -> anyhow::Result<Option<Cu
             of_process(&words, "reward.custom.python", wait)?
         }
         RewardProgram::Http(url) => {
-            let (url, agent) = (url.clone(), agent(wait));
+            let agent: ureq::Agent = ureq::Agent::config_builder()
+                .timeout_global(Some(wait))
+                .http_status_as_error(false)
+                // Responses are for the service that was named, not for another or for a proxy of the environment.
+                .max_redirects(0)
+                .proxy(None)
+                .build()
+                .into();
+            let url = url.clone();
             CustomReward::of_batches(move |batch| {
                 let field = || format!("reward.custom.http: {url}");
                 let text = lines(batch)?.concat();
@@ -170,17 +178,6 @@ fn rewards(answers: &[String], batch: &[RewardInput<'_>]) -> anyhow::Result<Vec<
             })
         })
         .collect()
-}
-
-fn agent(wait: Duration) -> ureq::Agent {
-    ureq::Agent::config_builder()
-        .timeout_global(Some(wait))
-        .http_status_as_error(false)
-        // Responses are for the service that was named, not for another or for a proxy of the environment.
-        .max_redirects(0)
-        .proxy(None)
-        .build()
-        .into()
 }
 
 /// Posts lines of JSON and reads the answer: lines, or one array. Fails if there is no answer of status 200 after all tries.

@@ -12,9 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use counter_rng::{Purpose, hash};
-use decoder::generation::{
-    Ask, Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
-};
+use decoder::generation::{Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
 use model_files::model_config::ModelConfig;
@@ -219,7 +217,7 @@ impl Play<'_> {
 
     /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
     fn ask(&mut self, work: Work) {
-        let Some((owner, _)) = &work.turn else { return };
+        let Some((_, Some(owner))) = &work.request.turn else { return };
         let is_of_step = SamplingKey { prompt: self.first.prompt, ..owner.key } == self.first;
         if is_of_step && self.playing.contains_key(&owner.place) {
             self.waiting.entry(owner.place).or_default().push(work);
@@ -242,15 +240,12 @@ impl Play<'_> {
         let mut listeners = BTreeMap::new();
         let works = std::mem::take(&mut self.waiting).into_values().flatten();
         for (id, work) in (0..).zip(works) {
-            let Some(((owner, turn), token_ids)) = work.turn.zip(work.prompts.into_iter().next())
-            else {
-                continue;
-            };
+            // A request of a rollout has one prompt.
+            let Some((turn, Some(owner))) = &work.request.turn else { continue };
             let SamplingKey { seed, step, prompt } = owner.key;
-            let seed = hash([seed, Purpose::Turn as u64, owner.member, turn]);
+            let seed = hash([seed, Purpose::Turn as u64, owner.member, *turn]);
             let key = SamplingKey { seed, step, prompt };
-            let ask = Ask { id, token_ids, key, options: work.options, top: work.top };
-            match batch.push(ask) {
+            match batch.push(work.request.ask(0, id, key)) {
                 Ok(()) => drop(listeners.insert(id, work.events)),
                 Err(error) => drop(work.events.send(RequestEvent::Failed(error))),
             }

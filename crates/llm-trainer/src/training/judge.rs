@@ -17,8 +17,7 @@ use reward_math::{Options, Reward};
 use rl_losses::OverlongPenalty;
 use training_run::config::{RolloutSection, RunConfig};
 
-use super::custom_reward::custom_reward;
-use super::custom_reward::{CustomReward, RewardInput};
+use super::custom_reward::{CustomReward, RewardInput, custom_reward};
 use super::sample::Sample;
 use super::sequence::Sequence;
 

@@ -1,14 +1,10 @@
 //! The sequences of a batch that this rank works on, and passes over those of all ranks.
 
-use std::ops::Range;
-
 use rl_losses::{Aggregation, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch};
 use training_run::partition::{balanced_partition, sequence_cost};
 
-use super::policy_pass::UsedRoutes;
-use super::policy_pass::{PolicyPass, Statistics};
-use super::sequence::Sequence;
-use super::sequence::TokenLayout;
+use super::policy_pass::{PolicyPass, Statistics, UsedRoutes};
+use super::sequence::{Sequence, TokenLayout};
 use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
 
@@ -19,13 +15,6 @@ pub struct Buckets {
     pub buckets: Vec<usize>,
     /// Fraction of each bucket's tokens that the loss selects.
     pub fractions: Vec<f64>,
-}
-
-impl Buckets {
-    /// The buckets of a range of the sequences.
-    pub(super) fn within(&self, sequences: Range<usize>) -> Self {
-        Self { buckets: self.buckets[sequences].to_vec(), fractions: self.fractions.clone() }
-    }
 }
 
 #[derive(Debug)]

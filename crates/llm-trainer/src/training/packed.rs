@@ -97,8 +97,7 @@ impl PackedSequences {
         usize::try_from(self.lengths.tokens()).expect("lengths are positive")
     }
 
-    /// Backward pass of a block: maps the cotangent of its output to that of its `input`, both `[1, tokens, hidden]`. See
-    /// [`BlockBackward::vjp`].
+    /// Maps the cotangent of a block's output to that of its `input`, both `[1, tokens, hidden]`; see [`BlockBackward::vjp`].
     pub(super) fn block_backward(
         &self,
         block: &mut BlockBackward<'_>,

@@ -33,12 +33,10 @@ use super::update::{StepKey, UpdateSums, update};
 use decoder::generation::kernels_left_out;
 use policy::Policy;
 use ranks::DeviceMesh;
-use recorder::MetricsFeed;
-use recorder::Recorder;
+use recorder::{MetricsFeed, Recorder};
 use sampler::Sampler;
 use step_record::StepRecord;
-use update_plan::UpdatePlan;
-use update_plan::control;
+use update_plan::{UpdatePlan, control};
 
 pub(crate) use preflight::preflight;
 pub(crate) use sampler::RolloutSource;
@@ -170,8 +168,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// Computes rewards, statistics and advantages of the responses. Writes them at once, so that responses that make an update
-    /// fail can be read.
+    /// Computes rewards, statistics and advantages, and writes them at once: responses that make an update fail can be read.
     fn score(
         &mut self,
         groups: &[SampledGroup<QuestionGroup>],

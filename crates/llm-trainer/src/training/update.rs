@@ -153,15 +153,12 @@ pub fn update(
             let current =
                 if sums.updates == 0 { columns.old.clone() } else { forward.statistics() };
             pass.model.check_blocks()?;
-            let by_difficulty = batch.by_difficulty.as_ref();
-            let mini_batch = MiniBatch {
-                shard: &shard,
-                current,
-                columns,
-                by_difficulty: by_difficulty.map(|buckets| buckets.within(of_batch)),
-                step,
-                number: sums.updates,
-            };
+            let by_difficulty = batch.by_difficulty.as_ref().map(|all| Buckets {
+                buckets: all.buckets[of_batch].to_vec(),
+                fractions: all.fractions.clone(),
+            });
+            let (shard, number) = (&shard, sums.updates);
+            let mini_batch = MiniBatch { shard, current, columns, by_difficulty, step, number };
             let (cotangent, selected) = mini_batch.descent(objective, &mut selection, &mut sums)?;
             forward.backward(&cotangent)?;
             pass.model.check_blocks()?;

@@ -93,8 +93,10 @@ pub(crate) fn warm_up(
     let questions = config.questions.questions(Split::Train)?;
     let held_out = config.questions.questions(Split::HeldOut)?.into_iter();
     let held_out = held_out.take(training.evaluation_questions);
-    let held_out: Vec<Prompt> =
-        held_out.map(|question| prompt(&tokenizer, question)).collect::<anyhow::Result<_>>()?;
+    let prompt = |question: Question| -> anyhow::Result<Prompt> {
+        Ok(Prompt { tokens: tokenizer.encode(&question.problem)?, question })
+    };
+    let held_out = held_out.map(prompt).collect::<anyhow::Result<Vec<_>>>()?;
 
     let by_last_number = reward_math::Options { last_number: true, ..Default::default() };
     let judge = Judge::plain(tokenizer.clone(), by_last_number)?;
@@ -211,10 +213,6 @@ fn example(
     Ok(Sequence::new(tokenizer.encode(&question.problem)?, response))
 }
 
-fn prompt(tokenizer: &TextTokenizer, question: Question) -> anyhow::Result<Prompt> {
-    Ok(Prompt { tokens: tokenizer.encode(&question.problem)?, question })
-}
-
 fn write_tokenizer(directory: &Path) -> anyhow::Result<()> {
     let files = [
         ("tokenizer.json", tokenizer_json()),
@@ -314,7 +312,11 @@ impl WarmupConfig {
         let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
             .with_context(|| format!("{}: cannot read", path.display()))?;
         let config: Self = toml::from_str(&text).map_err(|error| {
-            anyhow::anyhow!("{}: {}", path.display(), plain_words(&one_line(&error)))
+            // Position and message stand on lines of their own.
+            let text = error.to_string();
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let problem = plain_words(&lines.collect::<Vec<_>>().join(": "));
+            anyhow::anyhow!("{}: {problem}", path.display())
         })?;
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)
@@ -350,17 +352,6 @@ impl WarmupConfig {
         }
         Ok(())
     }
-}
-
-/// Formats a TOML error in one line: position and message.
-fn one_line(error: &toml::de::Error) -> String {
-    error
-        .to_string()
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(": ")
 }
 
 #[cfg(test)]

@@ -145,26 +145,9 @@ fn run(
     let port = open(FREE_PORT, Settings::of_own_programs(), reader, ended)?;
     let mut command = command(&name, port.address, tokens, &output);
     out.flush()?;
-    run_beside(program, command.args(&args.more), end, || port.answer_by(decoder))?;
-    Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
-}
-
-/// A name that can stand in a list of arguments and be that of a folder.
-fn plain(name: &str) -> String {
-    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._-".contains(*letter);
-    name.chars().map(|letter| if is_plain(&letter) { letter } else { '-' }).collect()
-}
-
-/// Runs a program while the model answers it, and drops `end` once it has ended.
-fn run_beside(
-    program: &str,
-    command: &mut Command,
-    end: oneshot::Sender<()>,
-    answer: impl FnOnce() -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     // Ctrl-C comes to this process alone, which then ends the program.
-    let child = command.process_group(0).stdin(Stdio::null()).spawn();
+    let child = command.args(&args.more).process_group(0).stdin(Stdio::null()).spawn();
     let mut child = child.with_context(|| format!("cannot start {program}"))?;
     scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -172,11 +155,18 @@ fn run_beside(
             drop(end);
             outcome
         });
-        let answered = answer();
+        let answered = port.answer_by(decoder);
         let outcome =
             waiting.join().map_err(|_| anyhow::anyhow!("the program's thread has failed"))?;
         answered.and(outcome)
-    })
+    })?;
+    Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
+}
+
+/// A name that can stand in a list of arguments and be that of a folder.
+fn plain(name: &str) -> String {
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._-".contains(*letter);
+    name.chars().map(|letter| if is_plain(&letter) { letter } else { '-' }).collect()
 }
 
 /// Waits for the success of a program; a signal to this process ends it.

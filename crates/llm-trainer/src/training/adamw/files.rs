@@ -58,7 +58,8 @@ impl AdamW {
             for (tensor, count) in saved.steps(&stepped.place.name)? {
                 let refused =
                     |expected: &str| saved.refused(tensor, &format!("is {count}"), expected);
-                let taken = whole_step(count).ok_or_else(|| refused("a number of steps"))?;
+                let taken = format!("{count}").parse::<u32>();
+                let taken = taken.map_err(|_| refused("a number of steps"))?;
                 let first = *applied.get_or_insert(taken);
                 if taken != first {
                     return Err(refused(&format!("{first}, as for the other tensors")));
@@ -69,7 +70,7 @@ impl AdamW {
         saved.check_parameters(
             sharding.map_or(self.tensors.len(), |sharding| sharding.parameters.len()),
         )?;
-        self.applied = applied.unwrap_or(0);
+        self.applied = applied.unwrap_or(0).into();
         Ok(())
     }
 }
@@ -129,15 +130,4 @@ impl Stepped {
         }
         Ok(())
     }
-}
-
-/// The step count that a float holds; `None` if it is no whole number in range.
-fn whole_step(step: f64) -> Option<u64> {
-    let is_whole = (0.0..=f64::from(u32::MAX)).contains(&step) && step.fract() == 0.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a whole number in range"
-    )]
-    is_whole.then_some(step as u64)
 }

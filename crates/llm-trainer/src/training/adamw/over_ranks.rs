@@ -4,8 +4,7 @@ use tch::{Kind, Tensor};
 use torch_ext::TorchError;
 use training_run::config::{MasterWeights, OptimizerSection};
 
-use super::saved::Place;
-use super::saved::file_name;
+use super::saved::{Place, file_name};
 use super::sharding::{Sharding, UnitShard, pieces, size, units, views};
 use super::{AdamW, StepOutcome, Stepped};
 use crate::host_memory::Memory;

@@ -24,8 +24,7 @@ use super::sequence::Sequence;
 use probe::Reading;
 use reply::{Replies, ReplyDecoding, assembled, prompt_log_probs};
 use requests::Requests;
-use servers::Servers;
-use servers::{Failure, Request};
+use servers::{Failure, Request, Servers};
 
 /// Most tokens of a question that show which weights a server has.
 const LONGEST_PROBE: usize = 64;
@@ -150,8 +149,7 @@ impl ExternalEngine {
         mesh.run.agree("whether the servers use the weights", checked)
     }
 
-    /// Makes the servers release their memory, if the settings say so; every rank calls it once all have their responses. A failure
-    /// of one rank is one of all.
+    /// Makes the servers release their memory, if the settings say so. Every rank calls it; a failure of one is one of all.
     pub(crate) fn rest(&self, mesh: &DeviceMesh) -> anyhow::Result<()> {
         if !self.settings.sleeps {
             return Ok(());
@@ -173,8 +171,7 @@ impl ExternalEngine {
         self.folder.join(format!("weights-{version}"))
     }
 
-    /// Writes weights and makes the servers load them in place of those of version `before`. Returns true for each server that is left
-    /// out.
+    /// Makes the servers load weights in place of those of version `before`. Returns true for each server that is left out.
     fn deliver(
         &self,
         model: &Decoder,
@@ -350,12 +347,8 @@ fn first_model(servers: &Servers, wanted: &str) -> anyhow::Result<String> {
 
 /// The `wanted` one of the models, or the first if that is empty.
 fn model_name(models: &Value, wanted: &str) -> anyhow::Result<String> {
-    let names: Vec<&str> = models["data"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice)
-        .iter()
-        .filter_map(|model| model["id"].as_str())
-        .collect();
+    let models = models["data"].as_array().into_iter().flatten();
+    let names: Vec<&str> = models.filter_map(|model| model["id"].as_str()).collect();
     let name = names.iter().find(|name| wanted.is_empty() || **name == wanted);
     let name = name.with_context(|| {
         // A server may have any number.

@@ -24,8 +24,8 @@ impl Sampler {
         self.drawer.questions.held_out.is_some() && self.drawer.run.config().evaluation.every > 0
     }
 
-    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps. Returns a
-    /// warning where questions are left out as their harness failed.
+    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps.
+    /// Returns a warning where questions are left out as their harness failed.
     pub(super) fn evaluate(
         &self,
         policy: &Policy,

@@ -9,8 +9,7 @@ use run_plan::preflight::{ModelFacts, Preflight, PreflightGroup, PreflightSample
 use training_run::config::Run;
 
 use super::questions::RunQuestions;
-use crate::training::judge::Judge;
-use crate::training::judge::ResponseText;
+use crate::training::judge::{Judge, ResponseText};
 use crate::training::policy_pass::{PolicyPass, Sequence};
 use crate::training::rollout::{Engine, SamplingPass};
 use crate::training::sample::Sample;

@@ -61,7 +61,11 @@ impl Recorder {
         let Some(lock) = lock else {
             return Ok(Self { run, directory, files: None, law: RunLaw::default() });
         };
-        let (metrics, history) = begin_metrics(&directory, is_resumed, step)?;
+        // A run that was killed before its first checkpoint starts again; rows of steps that will be repeated go.
+        let path = directory.metrics();
+        let mut history = if is_resumed && path.exists() { read_metrics(&path)? } else { vec![] };
+        history.retain(|row| row.step() <= step);
+        let metrics = MetricsWriter::begin(&path, &history)?;
         directory.forget_samples_after(step)?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let begin_events = || EventWriter::begin(&directory.events(), &[], &history, now);
@@ -142,7 +146,9 @@ impl Recorder {
             events.append(metrics, lengths.as_slice(), SystemTime::now())?;
         }
         if let Some(feed) = &mut files.feed {
-            feed.row_added();
+            feed.rows += 1;
+            // The thread looks for another row; if it is about to already, that will do.
+            let _ = feed.wake.as_ref().map(|wake| wake.try_send(()));
         }
         Ok(())
     }
@@ -159,19 +165,6 @@ impl Recorder {
         };
         is_due.then(|| extrapolation.to_string())
     }
-}
-
-/// Opens the metrics file with the rows up to `step`, which will not be repeated, and returns it with them. A run that was killed
-/// before its first checkpoint starts again.
-fn begin_metrics(
-    directory: &RunDirectory,
-    is_resumed: bool,
-    step: u64,
-) -> anyhow::Result<(MetricsWriter, Vec<StepMetrics>)> {
-    let path = directory.metrics();
-    let mut rows = if is_resumed && path.exists() { read_metrics(&path)? } else { Vec::new() };
-    rows.retain(|row| row.step() <= step);
-    Ok((MetricsWriter::begin(&path, &rows)?, rows))
 }
 
 /// The program of `metrics.sink`, and the thread that feeds it. The file of metrics is the queue: the thread copies its lines to
@@ -233,14 +226,6 @@ impl MetricsFeed {
         let (wake, thread, rows) = (Some(wake), Some(thread), rows as u64);
         let wait = Duration::from_secs_f64(sink.wait_seconds);
         Ok(Some(Self { child, wake, thread, rows, fed, log, wait, has_warned: false }))
-    }
-
-    fn row_added(&mut self) {
-        self.rows += 1;
-        if let Some(wake) = &self.wake {
-            // One that is waiting already will do.
-            let _ = wake.try_send(());
-        }
     }
 
     /// A warning, once, if the program has ended before the run.
