@@ -108,13 +108,11 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let token_ids: Vec<Vec<u32>> =
         texts.iter().map(|text| tokenizer.encode(text)).collect::<Result<_, _>>()?;
-    let prompts: Vec<PromptRequest<'_>> = (0..)
-        .zip(&token_ids)
-        .map(|(prompt, token_ids)| PromptRequest {
-            token_ids,
-            key: SamplingKey { seed: args.seed, step: 0, prompt },
-        })
-        .collect();
+    let prompts = (0..).zip(&token_ids).map(|(prompt, token_ids)| PromptRequest {
+        token_ids,
+        key: SamplingKey { seed: args.seed, step: 0, prompt },
+    });
+    let prompts: Vec<PromptRequest<'_>> = prompts.collect();
     let (special, stop_strings) = StopStrings::split(&tokenizer, &args.stops)?;
     let mut stop_ids = tokenizer.eos_ids(&directory)?;
     stop_ids.extend(special);

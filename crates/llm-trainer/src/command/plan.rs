@@ -122,18 +122,12 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     out.flush()?;
     let Plan { setup, memory, device_memory_bytes, .. } = &plan;
-    let name = &setup.model.name;
-    anyhow::ensure!(
-        memory.peak_bytes() <= *device_memory_bytes,
-        "{name} does not fit into {}: one rank needs {}",
-        ByteCount(*device_memory_bytes),
-        ByteCount(memory.peak_bytes())
-    );
-    anyhow::ensure!(
-        plan.fits,
-        "{name} does not fit into the host's memory: one rank needs {} of it",
-        ByteCount(memory.host_bytes())
-    );
+    let (name, is_small) = (&setup.model.name, memory.peak_bytes() <= *device_memory_bytes);
+    let [there, needed, on_host] =
+        [*device_memory_bytes, memory.peak_bytes(), memory.host_bytes()].map(ByteCount);
+    anyhow::ensure!(is_small, "{name} does not fit into {there}: one rank needs {needed}");
+    let host = "the host's memory";
+    anyhow::ensure!(plan.fits, "{name} does not fit into {host}: one rank needs {on_host} of it");
     Ok(())
 }
 
@@ -313,10 +307,7 @@ impl PlanOptions {
         } else if let Some(name) = &self.gpu {
             named(name, speed)?
         } else {
-            match gpu(speed) {
-                Some(hardware) => hardware,
-                None => named("h200", speed)?,
-            }
+            gpu(speed).map_or_else(|| named("h200", speed), Ok)?
         };
         let host = self.host_memory.as_ref().filter(|_| !setup.on_cpu);
         let host = host.map(|text| parse_bytes(text).context("--host-memory")).transpose()?;

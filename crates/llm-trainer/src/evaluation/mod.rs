@@ -140,7 +140,7 @@ impl Evaluation {
         }
         progress.finish();
         let summaries = (0..).zip(self.sets.iter().zip(&responses)).map(|(stream, (set, kept))| {
-            summarise(set.name(), kept, set.samples(), &self.bootstrap, stream)
+            summarise(&set.set.name, kept, set.samples(), &self.bootstrap, stream)
         });
         let (sets, averages): (Vec<_>, Vec<Resampled>) = summaries.unzip();
         let mean = Resampled::plain_mean(&averages.iter().collect::<Vec<_>>());
@@ -185,7 +185,7 @@ struct Place<'a> {
 
 impl PreparedSet {
     /// Reads the questions of a set and turns them into prompts.
-    pub(super) fn new(set: EvaluationSet, place: &Place<'_>) -> anyhow::Result<Self> {
+    fn new(set: EvaluationSet, place: &Place<'_>) -> anyhow::Result<Self> {
         let &Place { file, decoder, tokenizer, rows, cpu_kernels, .. } = place;
         let positions = decoder.config().max_position_embeddings;
         let kinds = RewardKinds { otherwise: set.kind, ..RewardKinds::default() };
@@ -226,20 +226,16 @@ impl PreparedSet {
         Ok(Self { set, prompts, truths, options, rows_are_alone, seed })
     }
 
-    pub(super) fn name(&self) -> &str {
-        &self.set.name
-    }
-
-    pub(super) fn problems(&self) -> usize {
+    fn problems(&self) -> usize {
         self.prompts.len()
     }
 
-    pub(super) fn samples(&self) -> usize {
+    fn samples(&self) -> usize {
         self.options.samples
     }
 
     /// Returns all settings that decide what is asked and how.
-    pub(super) fn settings(&self) -> anyhow::Result<Value> {
+    fn settings(&self) -> anyhow::Result<Value> {
         let mut settings = serde_json::to_value(&self.set)?;
         if let DataSource::File(file) = &self.set.questions
             && file.located.is_empty()
@@ -264,13 +260,14 @@ impl PreparedSet {
         if self.rows_are_alone { 1 } else { (FILLS * self.options.rows).div_ceil(self.samples()) }
     }
 
-    pub(super) fn kept(&self, folder: &ResultsFolder) -> anyhow::Result<Vec<Response>> {
-        let kept = folder.responses(self.name(), self.samples(), self.unit(), self.problems())?;
+    fn kept(&self, folder: &ResultsFolder) -> anyhow::Result<Vec<Response>> {
+        let kept =
+            folder.responses(&self.set.name, self.samples(), self.unit(), self.problems())?;
         let place = |response: &Response| &self.prompts[response.problem].question;
         let known = |response: &Response| response.problem < self.problems();
         if let Some(other) = kept.iter().find(|one| !known(one) || place(one).id != one.id) {
             let root = folder.root().display();
-            bail!("{root}: set `{}`: `{}` is no problem of it", self.name(), other.id);
+            bail!("{root}: set `{}`: `{}` is no problem of it", self.set.name, other.id);
         }
         Ok(kept)
     }
@@ -351,12 +348,13 @@ impl Waiting<'_> {
             self.set.response(problem, sample, &generated, self.tokenizer)
         });
         let judged = judged.collect::<anyhow::Result<Vec<Response>>>()?;
-        self.folder.append(self.set.name(), &judged)?;
+        self.folder.append(&self.set.set.name, &judged)?;
         *self.done += count;
         self.responses.extend(judged);
         let right = self.responses.iter().filter(|response| response.is_right()).count();
         let share = right as f64 / self.responses.len() as f64;
-        self.progress.advance(*self.done as u64, &format!("{}: {share:.3} right", self.set.name()));
+        self.progress
+            .advance(*self.done as u64, &format!("{}: {share:.3} right", self.set.set.name));
         Ok(())
     }
 }
@@ -372,7 +370,7 @@ impl Listener for Waiting<'_> {
     }
 
     fn progress(&mut self, Tally { total, finished, truncated, .. }: &Tally) {
-        let name = self.set.name();
+        let name = &self.set.set.name;
         let text = format!("{name}, {finished} of {total} responses, {truncated} truncated");
         self.progress.phase(*self.done as u64, &text);
     }

@@ -238,14 +238,11 @@ impl Answer {
             0 => 0,
             _ => tokenizer.decode_raw(&choice.token_ids[..first])?.chars().count(),
         };
-        let offsets: Vec<usize> = texts
-            .iter()
-            .map(|text| {
-                let start = offset;
-                offset += text.chars().count();
-                start
-            })
-            .collect();
+        let start_of = |text: &String| {
+            let next = offset + text.chars().count();
+            std::mem::replace(&mut offset, next)
+        };
+        let offsets: Vec<usize> = texts.iter().map(start_of).collect();
         Ok(json!({
             "tokens": texts, "token_logprobs": log_probs, "top_logprobs": tops, "text_offset": offsets,
         }))

@@ -165,7 +165,7 @@ impl Server {
         rollout: Option<&str>,
     ) -> Result<Request, ApiError> {
         let Some(id) = rollout else {
-            let is_trained = self.settings.rollouts.as_ref().is_some_and(|all| all.are_of_run());
+            let is_trained = self.settings.rollouts.as_ref().is_some_and(|all| all.most.is_none());
             return if is_trained {
                 Err(ApiError::forbidden("expected the base URL of a rollout: /rollouts/ID/v1"))
             } else {

@@ -95,11 +95,6 @@ pub(super) struct TurnPrompt {
 }
 
 impl Recording {
-    /// An empty rollout of a training step.
-    pub(crate) fn owned(owner: Owner) -> Self {
-        Self { owner: Some(owner), ..Self::default() }
-    }
-
     /// Begins a request: its number, from 0, and the rollout's place in a training step.
     pub(super) fn begin_turn(
         &mut self,
@@ -255,7 +250,7 @@ pub(super) fn finish_reason(finish: Finish) -> &'static str {
 #[derive(Debug)]
 pub(crate) struct Rollouts {
     /// Most rollouts that clients may begin; further ones are refused until some are deleted. `None` where a training run begins all.
-    most: Option<usize>,
+    pub(super) most: Option<usize>,
     by_id: Mutex<BTreeMap<String, Recording>>,
 }
 
@@ -265,13 +260,9 @@ impl Rollouts {
         Self { most, by_id: Mutex::default() }
     }
 
-    /// True if a training run begins all rollouts.
-    pub(super) fn are_of_run(&self) -> bool {
-        self.most.is_none()
-    }
-
-    pub(crate) fn begin(&self, id: String, recording: Recording) {
-        self.open().insert(id, recording);
+    /// Begins a rollout of a training step.
+    pub(crate) fn begin(&self, id: String, owner: Owner) {
+        self.open().insert(id, Recording { owner: Some(owner), ..Recording::default() });
     }
 
     /// Ends a rollout; `None` if there is none of this id.

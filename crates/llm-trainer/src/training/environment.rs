@@ -183,7 +183,7 @@ impl Play<'_> {
         let key = SamplingKey { prompt: self.first.prompt + prompt as u64, ..self.first };
         let (id, member, sampling) = (self.id(place), member as u64, self.options.sampling);
         let owner = Owner { place, key, member, sampling, terms: Arc::clone(&environment.terms) };
-        environment.rollouts.begin(id.clone(), Recording::owned(owner));
+        environment.rollouts.begin(id.clone(), owner);
         self.playing.insert(place, harness);
         let task = Task {
             rollout: &id,

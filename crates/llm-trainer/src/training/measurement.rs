@@ -145,11 +145,9 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
             metrics.insert(name, top);
         }
     }
-    let weighted: Vec<f64> = advantage
-        .iter()
-        .zip(log_prob)
-        .map(|(advantage, log_prob)| log_prob.exp() * advantage)
-        .collect();
+    let pairs = std::iter::zip(advantage, log_prob);
+    let weighted: Vec<f64> =
+        pairs.map(|(advantage, log_prob)| log_prob.exp() * advantage).collect();
     metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
 }
 

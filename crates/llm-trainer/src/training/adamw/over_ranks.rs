@@ -22,11 +22,9 @@ impl AdamW {
         seed: u64,
         ranks: &Ranks,
     ) -> Self {
-        let (names, parameters): (Vec<String>, Vec<Tensor>) = model
-            .trained_parameters()
-            .into_iter()
-            .map(|(name, parameter)| (name, parameter.shallow_clone()))
-            .unzip();
+        let trained = model.trained_parameters().into_iter();
+        let (names, parameters): (Vec<String>, Vec<Tensor>) =
+            trained.map(|(name, parameter)| (name, parameter.shallow_clone())).unzip();
         let placement = model.placement();
         let (mut shards, mut stepped) = (Vec::new(), Vec::new());
         for unit in units(&names) {

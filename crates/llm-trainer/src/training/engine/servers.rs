@@ -117,17 +117,16 @@ impl Servers {
                 Ok(value) => return Ok(value),
                 // Another request has found it lost.
                 Err(Failure::Passing(_)) if server.is_lost.load(Ordering::Relaxed) => {}
-                // One of those that are left is this one.
-                Err(Failure::Passing(error))
-                    if self.lost().iter().filter(|lost| !**lost).count() > 1 =>
-                {
-                    self.lose(index, &error);
-                }
+                Err(Failure::Passing(error)) if self.has_others(index) => self.lose(index, &error),
                 Err(Failure::Passing(error) | Failure::Full(error) | Failure::Lasting(error)) => {
                     return Err(error);
                 }
             }
         }
+    }
+
+    fn has_others(&self, index: usize) -> bool {
+        self.lost().iter().enumerate().any(|(other, lost)| other != index && !lost)
     }
 
     /// Leaves a server out and says so once.
