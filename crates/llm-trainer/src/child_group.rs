@@ -9,18 +9,15 @@ use rustix::process::{Pid, Signal, kill_process_group};
 /// Waits until a program has ended, at most so long; then kills it. Returns true if it ended by itself.
 pub(crate) fn end_within(child: &mut Child, wait: Duration) -> bool {
     let deadline = Instant::now() + wait;
-    loop {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return true;
-        }
+    while matches!(child.try_wait(), Ok(None)) {
         if Instant::now() >= deadline {
-            break;
+            kill_all(child);
+            let _ = child.wait();
+            return false;
         }
         sleep(Duration::from_millis(10));
     }
-    kill_all(child);
-    let _ = child.wait();
-    false
+    true
 }
 
 /// Kills a program with all that it has started: one of them may hold its input open.

@@ -49,16 +49,10 @@ impl Memory {
     }
 }
 
-/// Copies a tensor to the host's memory, for [`bring_back`]. From CUDA the copy is pinned and asynchronous.
-pub(crate) fn send_away(tensor: &Tensor) -> Tensor {
+/// Copies a tensor, asynchronously: from CUDA to pinned memory of the host, or back. The device's stream orders the two copies.
+pub(crate) fn sent(tensor: &Tensor, device: Device) -> Tensor {
     let _no_grad = tch::no_grad_guard();
-    tensor.detach().to_dtype_layout((tensor.kind(), Device::Cpu), true, true)
-}
-
-/// Copies a sent tensor back to `device`; the device's stream orders the two copies.
-pub(crate) fn bring_back(tensor: &Tensor, device: Device) -> Tensor {
-    let _no_grad = tch::no_grad_guard();
-    tensor.to_dtype_layout((tensor.kind(), device), true, true)
+    tensor.detach().to_dtype_layout((tensor.kind(), device), true, true)
 }
 
 #[cfg(test)]
@@ -68,8 +62,8 @@ mod tests {
     #[test]
     fn what_is_sent_away_comes_back_in_other_memory() {
         let tensor = Tensor::from_slice(&[1.5, -0.0, f64::INFINITY]);
-        let away = send_away(&tensor);
-        let back = bring_back(&away, Device::Cpu);
+        let away = sent(&tensor, Device::Cpu);
+        let back = sent(&away, Device::Cpu);
         assert!(back.equal(&tensor));
         let places = [tensor.data_ptr(), away.data_ptr(), back.data_ptr()];
         assert!(places[0] != places[1] && places[1] != places[2] && places[0] != places[2]);

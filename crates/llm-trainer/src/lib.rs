@@ -12,6 +12,5 @@ pub mod out_of_memory;
 mod progress;
 mod reproduce;
 mod serve;
-mod signals;
 pub mod training;
 mod warmup;

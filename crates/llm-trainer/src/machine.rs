@@ -6,15 +6,13 @@ use std::time::Instant;
 use run_plan::plan::Hardware;
 use tch::{Device, Kind, Tensor};
 
-/// All memory, and what is free of it now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct MemoryInfo {
     pub(crate) total_bytes: u64,
     pub(crate) free_bytes: u64,
 }
 
-/// Memory of the machine, or of this process's control group if that is less. `None` where the system reports
-/// neither.
+/// Memory of the machine, or of this process's control group if that is less. `None` where neither is reported.
 pub(crate) fn host_memory() -> Option<MemoryInfo> {
     let (total, available) = ranks::device::memory_bytes()?;
     let machine = MemoryInfo { total_bytes: total, free_bytes: available };
@@ -22,7 +20,6 @@ pub(crate) fn host_memory() -> Option<MemoryInfo> {
     Some(within(machine, &control_groups(Path::new("/sys/fs/cgroup"), &groups)))
 }
 
-/// Returns the minimum of the machine's memory and of those of its control groups.
 fn within(machine: MemoryInfo, groups: &[MemoryInfo]) -> MemoryInfo {
     groups.iter().fold(machine, |memory, group| MemoryInfo {
         total_bytes: memory.total_bytes.min(group.total_bytes),
@@ -48,8 +45,10 @@ fn control_groups(root: &Path, listed: &str) -> Vec<MemoryInfo> {
         for group in Path::new(path.trim_start_matches('/')).ancestors() {
             let folder = root.join(group);
             // What is cached of files can be given back at any time.
-            let cached = std::fs::read_to_string(folder.join("memory.stat")).ok();
-            let cached = cached.as_deref().and_then(inactive_file_bytes).unwrap_or(0);
+            let statistics = std::fs::read_to_string(folder.join("memory.stat"));
+            let statistics = statistics.unwrap_or_default();
+            let cached = statistics.lines().find_map(|line| line.strip_prefix("inactive_file "));
+            let cached = cached.and_then(|bytes| bytes.trim().parse().ok()).unwrap_or(0);
             if let Some(total_bytes) = number(folder.join(limit)) {
                 let used = number(folder.join(usage)).unwrap_or(0).saturating_sub(cached);
                 limits
@@ -58,10 +57,6 @@ fn control_groups(root: &Path, listed: &str) -> Vec<MemoryInfo> {
         }
     }
     limits
-}
-
-fn inactive_file_bytes(statistics: &str) -> Option<u64> {
-    statistics.lines().find_map(|line| line.strip_prefix("inactive_file "))?.trim().parse().ok()
 }
 
 /// Free and total memory of a device; `None` where unknown.
@@ -78,16 +73,12 @@ pub(crate) fn memory_of(device: Device) -> Option<MemoryInfo> {
 /// Peak memory of this process on its device, in bytes.
 pub(crate) fn peak_bytes(device: Device) -> Option<u64> {
     match device {
-        Device::Cuda(index) => {
-            let held = torch_ext::cuda_peak_reserved_bytes(index).ok()?;
-            u64::try_from(held).ok()
-        }
+        Device::Cuda(index) => torch_ext::cuda_peak_reserved_bytes(index).ok()?.try_into().ok(),
         _ => ranks::device::peak_memory_bytes(),
     }
 }
 
-/// This machine's GPU with the speed of its known model, or of the slowest known one.
-/// `None` without a GPU.
+/// This machine's GPU, if it has one, with the speed of its known model, or of the slowest known one.
 pub(crate) fn gpu(network_gigabits: f64) -> Option<Hardware> {
     let memory = (tch::Cuda::device_count() > 0).then(|| memory_of(Device::Cuda(0)))??;
     let model = gpu_model(Path::new("/proc/driver/nvidia/gpus")).unwrap_or_default();
@@ -109,14 +100,12 @@ fn gpu_model(folder: &Path) -> Option<String> {
     Some(model.trim().to_owned())
 }
 
-/// Returns the name of the model in plans.
 fn known_gpu(model: &str) -> Option<&'static str> {
     let model = model.to_ascii_lowercase();
     ["h200", "h100", "a100"].into_iter().find(|name| model.contains(name))
 }
 
-/// Measures the CPU in a tenth of a second each: matrix products of this kind, in operations per second, and memory reads, in bytes per
-/// second.
+/// Measures the CPU in a tenth of a second each: operations of matrix products of this kind, and bytes of memory read, per second.
 pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     const WIDTH: i64 = 768;
     const ELEMENTS: i64 = 1 << 24;
@@ -128,7 +117,6 @@ pub(crate) fn cpu_speed(kind: Kind) -> [f64; 2] {
     [products * 2.0 * (WIDTH as f64).powi(3), reads * 4.0 * ELEMENTS as f64]
 }
 
-/// Returns how often `work` runs per second.
 fn per_second(work: impl Fn() -> Tensor) -> f64 {
     const SECONDS: f64 = 0.1;
     let _warm = work();

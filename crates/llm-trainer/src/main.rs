@@ -12,7 +12,6 @@ fn main() {
     torch_ext::exit_at_once(exit_code())
 }
 
-/// Runs the command.
 fn exit_code() -> u8 {
     let cli: Cli = command_pages::parse();
     if cli.computes() {

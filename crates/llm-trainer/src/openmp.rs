@@ -8,7 +8,6 @@ use std::ffi::OsStr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Variable for the number of spins before a thread sleeps.
 const SPIN_COUNT: &str = "GOMP_SPINCOUNT";
 
 /// Spins before a thread sleeps: some ten microseconds. libgomp's default of 300,000 takes some milliseconds.

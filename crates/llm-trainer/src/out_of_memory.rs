@@ -33,7 +33,11 @@ const BEGINNINGS: [&str; 6] = [
 pub fn caught<T>(work: impl FnOnce() -> anyhow::Result<T>) -> anyhow::Result<T> {
     // Nothing that `work` has left half done is used again: the command ends.
     match panic::catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Err(error)) => Err(of_error(error)),
+        // Errors from other ranks are theirs.
+        Ok(Err(error)) if error.is::<OutOfMemory>() || between_ranks(&error).is_some() => {
+            Err(error)
+        }
+        Ok(Err(error)) => Err(of_text(&format!("{error:#}")).map_or(error, anyhow::Error::from)),
         Ok(done) => done,
         Err(payload) => match of_payload(payload.as_ref()) {
             Some(error) => Err(error.into()),
@@ -50,17 +54,6 @@ pub fn quiet_panics() {
             before(info);
         }
     }));
-}
-
-/// Turns libtorch's out-of-memory errors into [`OutOfMemory`]; errors from other ranks are returned unchanged.
-fn of_error(error: anyhow::Error) -> anyhow::Error {
-    if error.downcast_ref::<OutOfMemory>().is_some() || between_ranks(&error).is_some() {
-        return error;
-    }
-    match of_text(&format!("{error:#}")) {
-        Some(found) => found.into(),
-        None => error,
-    }
 }
 
 fn of_payload(payload: &(dyn Any + Send)) -> Option<OutOfMemory> {

@@ -23,7 +23,6 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// A job of `total` steps of which `done` are done.
     pub(crate) fn new(name: &str, total: u64, done: u64) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = style("{prefix} {bar:30} {pos}/{len} {msg} [{elapsed}, {eta} left]");

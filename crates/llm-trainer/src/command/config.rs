@@ -23,7 +23,6 @@ pub(super) struct Args {
     schema: bool,
 }
 
-/// Prints each field with its default and meaning, or the schema.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if args.schema {
         return Ok(writeln!(out, "{:#}", schema())?);

@@ -130,14 +130,12 @@ fn rules(args: &CheckArgs, run: Option<&RunConfig>) -> QuestionFile {
 fn kinds(args: &CheckArgs, run: Option<&RunConfig>) -> anyhow::Result<RewardKinds> {
     let mut kinds = run.map_or_else(RewardKinds::default, |run| run.reward.kinds());
     for named in &args.kinds {
-        let (source, kind) = named
-            .rsplit_once('=')
-            .map_or((None, named.as_str()), |(source, kind)| (Some(source), kind));
-        let kind =
-            kind.parse().map_err(|error: String| anyhow::anyhow!("--kind {named}: {error}"))?;
-        match source {
-            Some(source) => drop(kinds.by_source.insert(source.to_owned(), kind)),
-            None => kinds.otherwise = kind,
+        let wrong = |error: String| anyhow::anyhow!("--kind {named}: {error}");
+        match named.rsplit_once('=') {
+            None => kinds.otherwise = named.parse().map_err(wrong)?,
+            Some((source, kind)) => {
+                kinds.by_source.insert(source.to_owned(), kind.parse().map_err(wrong)?);
+            }
         }
     }
     Ok(kinds)

@@ -29,7 +29,6 @@ Examples:
   CUDA_VISIBLE_DEVICES= llm-trainer doctor")]
 pub(super) struct Args {}
 
-/// Prints libtorch, CUDA, driver, devices, threads and memory, then the outcome of a self-test on each device.
 pub(super) fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let machine = Machine::here();
     // Before any question about CUDA: libtorch keeps the first answer.
@@ -42,21 +41,14 @@ pub(super) fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         writeln!(out, "             {shown}")?;
     }
     say_cuda(out, &machine, &cuda)?;
-    writeln!(
-        out,
-        "threads      {} within an operation, {} between, {} cores",
-        tch::get_num_threads(),
-        tch::get_num_interop_threads(),
-        std::thread::available_parallelism().map_or(0, usize::from)
-    )?;
-    match memory_bytes() {
-        Some((total, available)) => writeln!(
-            out,
-            "memory       {:.1} GiB, {:.1} GiB available",
-            gibibytes(total),
-            gibibytes(available)
-        )?,
-        None => writeln!(out, "memory       unknown: /proc/meminfo cannot be read")?,
+    let [within, between] = [tch::get_num_threads(), tch::get_num_interop_threads()];
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    writeln!(out, "threads      {within} within an operation, {between} between, {cores} cores")?;
+    if let Some((total, available)) = memory_bytes() {
+        let [total, available] = [total, available].map(|bytes| bytes as f64 / f64::from(1 << 30));
+        writeln!(out, "memory       {total:.1} GiB, {available:.1} GiB available")?;
+    } else {
+        writeln!(out, "memory       unknown: /proc/meminfo cannot be read")?;
     }
     let cuda_devices = (0..*cuda.as_ref().unwrap_or(&0)).map(Device::Cuda);
     for device in std::iter::once(Device::Cpu).chain(cuda_devices) {
@@ -190,10 +182,6 @@ fn name_of(device: Device) -> String {
         Device::Cuda(index) => format!("cuda:{index}"),
         other => format!("{other:?}").to_lowercase(),
     }
-}
-
-fn gibibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 30)
 }
 
 #[cfg(test)]

@@ -21,8 +21,7 @@ use toml::Table;
 
 use self::subject::Subject;
 use super::hub_names;
-use super::model_options::{Placement, count_up_to};
-use super::sampling_options::{BandOptions, MaskOptions, help};
+use super::model_options::{BandOptions, MaskOptions, Placement, count_up_to, help};
 use crate::evaluation::Evaluation;
 
 #[derive(Debug, clap::Args)]
@@ -126,7 +125,6 @@ enum Action {
     Lighteval(harness::Args),
 }
 
-/// Evaluates, compares, or asks tasks of lm-eval or lighteval; the table or the JSON goes to `out`.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     match &args.action {
         Some(Action::Compare(args)) => return compare::run(args, out),
@@ -146,21 +144,14 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     subject.fill_in(&mut file);
     args.sampling.fill_in(&mut file);
     for set in &mut file.sets {
-        match &mut set.questions {
-            DataSource::File(file) => hub_names::questions(file)?,
-            DataSource::Arithmetic(_) => {}
+        if let DataSource::File(file) = &mut set.questions {
+            hub_names::questions(file)?;
         }
     }
     let sets = file.resolve(&Table::try_from(&args.sampling)?)?;
     let decoder = args.placement.load(&subject.directory)?;
-    let evaluation = Evaluation::prepare(
-        &subject.directory,
-        decoder,
-        &file,
-        sets,
-        args.rows,
-        !args.no_cpu_kernels,
-    )?;
+    let (directory, cpu_kernels) = (&subject.directory, !args.no_cpu_kernels);
+    let evaluation = Evaluation::prepare(directory, decoder, &file, sets, args.rows, cpu_kernels)?;
     let output = args.output.clone().unwrap_or_else(|| subject.output.clone());
     let folder = ResultsFolder::begin(&output, &evaluation.settings)?;
     let results = if let Some(results) = folder.results()? {
@@ -195,15 +186,11 @@ fn print(
     for set in &results.sets {
         let read = set.get("extracted_fraction").map_or(1.0, |measure| measure.value);
         if 1.0 - read > MOST {
-            let set = &set.name;
-            writeln!(
-                out,
-                "\n{set}: an answer could be read in {read:.3} of the responses; {advice}"
-            )?;
+            let problem = format!("an answer could be read in {read:.3} of the responses");
+            writeln!(out, "\n{}: {problem}; {advice}", set.name)?;
         }
     }
-    writeln!(out, "\nIn {}: results.json, table.md, samples/", folder.root().display())?;
-    Ok(())
+    Ok(writeln!(out, "\nIn {}: results.json, table.md, samples/", folder.root().display())?)
 }
 
 impl SamplingOptions {

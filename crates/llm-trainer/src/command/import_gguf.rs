@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use gguf_import::{ImportOptions, TensorDtype, TiePolicy, import};
+use gguf_import::{ImportOptions, ImportSummary, TensorDtype, TiePolicy, import};
 
-use super::named_values::named;
+use super::model_options::named;
 use crate::progress::Progress;
 
 const MEBIBYTE: u64 = 1 << 20;
@@ -60,14 +60,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some(progress) = &progress {
         progress.finish();
     }
-    writeln!(
-        out,
-        "{}: {} with {} tensors, {} MiB; sha256 of the weights {}",
-        summary.directory.display(),
-        summary.architecture,
-        summary.tensors,
-        summary.bytes / MEBIBYTE,
-        summary.sha256
-    )?;
-    Ok(())
+    let ImportSummary { directory, architecture, tensors, bytes, sha256, .. } = &summary;
+    let (directory, size) = (directory.display(), bytes / MEBIBYTE);
+    let written = format!("{architecture} with {tensors} tensors, {size} MiB");
+    Ok(writeln!(out, "{directory}: {written}; sha256 of the weights {sha256}")?)
 }

@@ -44,45 +44,38 @@ impl MemoryCheck {
         let setup = setup(run, sizes(&run.config().model.path).ok()?, on_cpu, sizes).ok()?;
         let setup = setup.with_ranks(ranks.count() / of_node, of_node).ok()?;
         let mut check = Self::of(setup);
-        check.look_at_gpu(device);
-        match given {
-            Some(bytes) => check.limit = Some((bytes, "as --gpu-memory says".to_owned())),
-            None if on_cpu => check.look_at_host(host_memory()),
-            None => check.look_at_offload(host_memory()),
+        if let (Device::Cuda(index), Some(memory)) = (device, memory_of(device)) {
+            // The device query has created the driver's context, for which the plan counts an assumed size as well.
+            let limit = memory.free_bytes + DRIVER_BYTES;
+            check.free_bytes = Some(limit);
+            check.limit =
+                Some((limit, format!("what is free on cuda:{index} and the driver's part")));
+        }
+        match (given, host_memory()) {
+            (Some(bytes), _) => check.limit = Some((bytes, "as --gpu-memory says".to_owned())),
+            (None, Some(host)) if on_cpu => {
+                let most = host.total_bytes / check.ranks();
+                check.limit = Some((most, "all that this machine has for it".to_owned()));
+                check.warn_if_taken(check.memory.peak_bytes(), "memory at most", host);
+            }
+            (None, Some(host)) => check.look_at_offload(host),
+            (None, None) => {}
         }
         Some(check)
     }
 
-    /// A check without limits.
     fn of(setup: Setup) -> Self {
         let memory = MemoryPlan::new(&setup, setup.longest());
         let (limit, free_bytes, host_bytes) = (None, None, None);
         Self { setup, memory, limit, free_bytes, host_bytes, warnings: Vec::new() }
     }
 
-    /// Ranks of this machine.
     fn ranks(&self) -> u64 {
         self.setup.gpus_per_node as u64
     }
 
-    fn look_at_host(&mut self, limit: Option<MemoryInfo>) {
-        let Some(limit) = limit else { return };
-        let most = limit.total_bytes / self.ranks();
-        self.limit = Some((most, "all that this machine has for it".to_owned()));
-        self.warn_if_taken(self.memory.peak_bytes(), "memory at most", limit);
-    }
-
-    fn look_at_gpu(&mut self, device: Device) {
-        let (Device::Cuda(index), Some(memory)) = (device, memory_of(device)) else { return };
-        // The device query has created the driver's context, for which the plan counts an assumed size as well.
-        let limit = memory.free_bytes + DRIVER_BYTES;
-        self.free_bytes = Some(limit);
-        self.limit = Some((limit, format!("what is free on cuda:{index} and the driver's part")));
-    }
-
     /// Compares the ranks' offloaded memory with that of their machine.
-    fn look_at_offload(&mut self, limit: Option<MemoryInfo>) {
-        let Some(limit) = limit else { return };
+    fn look_at_offload(&mut self, limit: MemoryInfo) {
         self.host_bytes = Some(limit.total_bytes);
         self.warn_if_taken(self.memory.host_bytes(), "the host's memory", limit);
     }
@@ -214,15 +207,15 @@ mod tests {
     fn what_is_offloaded_must_fit_into_the_memory_of_the_machine() {
         let mut check = offloaded();
         let needed = 8 * check.memory.host_bytes();
-        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed }));
+        check.look_at_offload(MemoryInfo { total_bytes: needed, free_bytes: needed });
         assert!(check.admit().unwrap().is_empty());
 
-        check.look_at_offload(Some(MemoryInfo { total_bytes: needed, free_bytes: needed / 2 }));
+        check.look_at_offload(MemoryInfo { total_bytes: needed, free_bytes: needed / 2 });
         let warnings = check.admit().unwrap();
         assert!(warnings[0].contains("of the host's memory"), "{warnings:?}");
 
         let less = needed - 8;
-        check.look_at_offload(Some(MemoryInfo { total_bytes: less, free_bytes: less }));
+        check.look_at_offload(MemoryInfo { total_bytes: less, free_bytes: less });
         let message = check.admit().unwrap_err().to_string();
         assert!(message.contains("of the host's memory at most, expected at most"), "{message}");
         assert!(message.contains("set parallel."), "{message}");

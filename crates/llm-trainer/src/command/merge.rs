@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use tch::{Device, Kind};
 
-use super::named_values::{MaybeKind, kind};
+use super::model_options::{MaybeKind, kind};
 use decoder::model::Decoder;
 
 #[derive(Debug, clap::Args)]
@@ -44,20 +44,12 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         let same = target.is_ok() && source.canonicalize().ok() == target.as_ref().ok().cloned();
         anyhow::ensure!(!same, "{}: is read from, expected another directory", source.display());
     }
-    let kind = match args.dtype {
-        Some(kind) => kind,
-        None => Decoder::stored_kind(&base)?,
-    };
+    let kind = args.dtype.map_or_else(|| Decoder::stored_kind(&base), Ok)?;
     let mut decoder = Decoder::load(&base, Device::Cpu, Kind::Float)?;
     decoder.load_adapter(&args.adapter)?;
     decoder.merge_adapter();
     decoder.into_kind(kind).save(&args.directory, &base)?;
-    writeln!(
-        out,
-        "{}: {} with {}",
-        args.directory.display(),
-        base.display(),
-        args.adapter.display()
-    )?;
-    Ok(())
+    let [written, base, adapter] =
+        [&args.directory, &base, &args.adapter].map(|path| path.display());
+    Ok(writeln!(out, "{written}: {base} with {adapter}")?)
 }

@@ -14,14 +14,11 @@ mod json_lines;
 mod memory_check;
 mod merge;
 mod model_options;
-mod named_values;
 mod plan;
-mod plan_options;
 mod preflight;
 mod report;
 mod reproduce;
 mod run_source;
-mod sampling_options;
 mod score;
 mod serve;
 mod train;
@@ -50,29 +47,17 @@ pub struct Cli {
 impl Cli {
     /// Returns true if the command computes a model in this process.
     pub fn computes(&self) -> bool {
-        match self.command {
+        matches!(
+            self.command,
             Command::Doctor(_)
-            | Command::Score(_)
-            | Command::Generate(_)
-            | Command::Eval(_)
-            | Command::Serve(_)
-            | Command::Warmup(_)
-            | Command::Train(_)
-            | Command::Preflight(_) => true,
-            Command::Data(_)
-            | Command::Config(_)
-            | Command::Plan(_)
-            | Command::Launch(_)
-            | Command::Report(_)
-            | Command::Reproduce(_)
-            | Command::Inspect(_)
-            | Command::Export(_)
-            | Command::Merge(_)
-            | Command::ImportGguf(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::Confined(_) => false,
-        }
+                | Command::Score(_)
+                | Command::Generate(_)
+                | Command::Eval(_)
+                | Command::Serve(_)
+                | Command::Warmup(_)
+                | Command::Train(_)
+                | Command::Preflight(_)
+        )
     }
 
     /// Returns true if the command may ask libtorch about CUDA. The launcher does not, and a process that becomes another program
@@ -107,7 +92,6 @@ fn report_error(error: &anyhow::Error, errors: &mut impl Write) -> u8 {
     failed.map(RankFailed::how).or(program).map_or(2, Ended::exit_code)
 }
 
-/// A subcommand and its arguments.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show libtorch, CUDA, threads and memory, and test the arithmetic

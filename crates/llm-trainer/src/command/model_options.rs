@@ -1,19 +1,22 @@
 //! Options for the model that a command reads, its device and its precision.
 
-use std::io::Write;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use decoder::model::Decoder;
+use entropy_core::{EntropyBand, InputError};
 use hub_files::ModelParts;
+use model_files::sampling::Sampling;
 use model_files::text_tokenizer::TextTokenizer;
+use serde::Serialize;
 use tch::Kind;
 use training_run::config::Device as DeviceChoice;
 use training_run::run_directory::RunDirectory;
 
 use super::hub_names;
-use super::named_values::{MaybeKind, kind};
-use decoder::model::Decoder;
 
 /// Options shared by the commands that run a model.
 #[derive(Debug, Clone, Args)]
@@ -48,7 +51,6 @@ pub(super) fn count_up_to<const MOST: usize>(text: &str) -> Result<usize, String
 }
 
 impl Placement {
-    /// Loads the model of a directory.
     pub(super) fn load(&self, model: &Path) -> anyhow::Result<Decoder> {
         if let Some(threads) = self.threads {
             if !(1..=1024).contains(&threads) {
@@ -64,7 +66,6 @@ impl Placement {
     }
 }
 
-/// A loaded model, with its tokenizer.
 pub(super) struct LoadedModel {
     /// Directory of the model; for a run that of its latest checkpoint.
     pub(super) directory: PathBuf,
@@ -75,7 +76,14 @@ pub(super) struct LoadedModel {
 impl ModelOptions {
     /// Loads the model, and the tokenizer, which must fit it.
     pub(super) fn load(&self) -> anyhow::Result<LoadedModel> {
-        let directory = model_directory(&self.model)?;
+        let directory = match RunDirectory::open(&self.model) {
+            Err(_) => hub_names::model(&self.model, ModelParts::All)?,
+            Ok(run) => {
+                let (path, taken) = (self.model.display(), latest_checkpoint(&run)?);
+                eprintln!("{path} is a run; its latest checkpoint is taken: {}", taken.display());
+                taken
+            }
+        };
         let decoder = self.placement.load(&directory)?;
         let tokenizer = TextTokenizer::load(&directory)?;
         tokenizer.check_vocabulary(decoder.config().vocab_size)?;
@@ -83,16 +91,6 @@ impl ModelOptions {
     }
 }
 
-/// Returns the directory of a model. For a run, that of its latest checkpoint, which is then named on standard error.
-fn model_directory(path: &Path) -> anyhow::Result<PathBuf> {
-    let Ok(run) = RunDirectory::open(path) else { return hub_names::model(path, ModelParts::All) };
-    let directory = latest_checkpoint(&run)?;
-    let (run, taken) = (path.display(), directory.display());
-    let _ = writeln!(std::io::stderr(), "{run} is a run; its latest checkpoint is taken: {taken}");
-    Ok(directory)
-}
-
-/// The directory of a run's latest checkpoint.
 pub(super) fn latest_checkpoint(run: &RunDirectory) -> anyhow::Result<PathBuf> {
     let none = || format!("{}: has no checkpoint yet", run.root().display());
     Ok(run.latest_checkpoint()?.with_context(none)?.path)
@@ -103,6 +101,79 @@ pub(super) fn last_name(path: &Path) -> String {
     let canonical = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let name = canonical.file_name();
     name.map_or_else(|| "model".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// Parses one of these names to its value; each comes with its meaning, for the help.
+pub(super) fn named<T: Copy + Send + Sync + 'static, const N: usize>(
+    rows: [(&'static str, &'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let names = rows.map(|(name, meaning, _)| PossibleValue::new(name).help(meaning));
+    PossibleValuesParser::new(names).map(move |named| {
+        let row = rows.iter().find(|row| row.0 == named);
+        row.expect("the name of a row").2
+    })
+}
+
+/// A kind of weights, or none in particular.
+pub(super) type MaybeKind = Option<Kind>;
+
+/// Parses a kind of weights; `auto` is the meaning of that name, which is for none in particular.
+pub(super) fn kind(auto: &'static str) -> impl TypedValueParser<Value = MaybeKind> {
+    named([
+        ("auto", auto, None),
+        ("f32", "32-bit floats", Some(Kind::Float)),
+        ("bf16", "16-bit floats with the range of f32", Some(Kind::BFloat16)),
+    ])
+}
+
+/// Options of the sampling mask.
+#[derive(Debug, Clone, Copy, Args, Serialize)]
+pub(super) struct MaskOptions {
+    #[arg(long, help = help("top_p", Sampling::DEFAULT.top_p))]
+    pub(super) top_p: Option<f64>,
+    #[arg(long, help = help("top_k", Sampling::DEFAULT.top_k))]
+    pub(super) top_k: Option<u32>,
+    #[arg(long, help = help("min_p", Sampling::DEFAULT.min_p))]
+    pub(super) min_p: Option<f64>,
+}
+
+impl MaskOptions {
+    /// Plain sampling at `temperature` but for these options.
+    pub(super) fn at_temperature(self, temperature: f64) -> Sampling {
+        let Sampling { top_p, top_k, min_p, .. } = Sampling::DEFAULT;
+        Sampling {
+            temperature,
+            top_p: self.top_p.unwrap_or(top_p),
+            top_k: self.top_k.map_or(top_k, |count| count as usize),
+            min_p: self.min_p.unwrap_or(min_p),
+        }
+    }
+}
+
+/// Meaning and default of an option.
+pub(super) fn help(option: &str, default: impl Display) -> String {
+    format!("{} [default: {default}]", Sampling::meaning(option))
+}
+
+/// Bounds of the entropy of the distribution that each token is drawn from.
+#[derive(Debug, Clone, Copy, Args, Serialize)]
+pub(super) struct BandOptions {
+    /// Raise the temperature of a token, at most tenfold, until its distribution has this entropy, in nats [default: none]
+    #[arg(long, value_name = "H")]
+    entropy_floor: Option<f64>,
+    /// Lower the temperature of a token, at most to a tenth, until its distribution has this entropy, in nats [default: none]
+    #[arg(long, value_name = "H")]
+    entropy_ceiling: Option<f64>,
+}
+
+impl BandOptions {
+    /// The band; `None` where neither bound is given.
+    pub(super) fn band(self) -> Result<Option<EntropyBand>, InputError> {
+        if self.entropy_floor.is_none() && self.entropy_ceiling.is_none() {
+            return Ok(None);
+        }
+        EntropyBand::new(self.entropy_floor, self.entropy_ceiling).map(Some)
+    }
 }
 
 #[cfg(test)]

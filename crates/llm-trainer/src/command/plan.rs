@@ -4,18 +4,20 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use decoder::bf16_matmul::widens_products;
 use hub_files::ModelParts;
 use model_files::model_config::ModelConfig;
 use model_files::model_place::advice;
+use ranks::device::kind_of;
 use run_plan::plan::{
-    Assumptions, ByteCount, MODEL_PRESETS, ModelSizes, Plan, Setup, preset_model, scaling_page,
+    Assumptions, ByteCount, Choice, HARDWARE, Hardware, Lengths, MODEL_PRESETS, ModelSizes, Plan,
+    Setup, parse_bytes, preset_model, scaling_page, settings_that_fit,
 };
-use training_run::config::{Run, RunConfig, Zero};
+use training_run::config::{Device, Run, RunConfig, Zero};
 
 use super::hub_names;
-use super::plan_options::PlanOptions;
 use super::run_source::RunOptions;
-use decoder::bf16_matmul::widens_products;
+use crate::machine::{cpu_speed, gpu, host_memory};
 
 /// A run of 32 prompts with 8 responses each, and default values of all other fields.
 const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16\" }\n\
@@ -120,18 +122,12 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     out.flush()?;
     let Plan { setup, memory, device_memory_bytes, .. } = &plan;
-    let name = &setup.model.name;
-    anyhow::ensure!(
-        memory.peak_bytes() <= *device_memory_bytes,
-        "{name} does not fit into {}: one rank needs {}",
-        ByteCount(*device_memory_bytes),
-        ByteCount(memory.peak_bytes())
-    );
-    anyhow::ensure!(
-        plan.fits,
-        "{name} does not fit into the host's memory: one rank needs {} of it",
-        ByteCount(memory.host_bytes())
-    );
+    let (name, is_small) = (&setup.model.name, memory.peak_bytes() <= *device_memory_bytes);
+    let [there, needed, on_host] =
+        [*device_memory_bytes, memory.peak_bytes(), memory.host_bytes()].map(ByteCount);
+    anyhow::ensure!(is_small, "{name} does not fit into {there}: one rank needs {needed}");
+    let host = "the host's memory";
+    anyhow::ensure!(plan.fits, "{name} does not fit into {host}: one rank needs {on_host} of it");
     Ok(())
 }
 
@@ -171,10 +167,8 @@ pub(super) fn setup(
 }
 
 fn fraction(option: &str, value: f64) -> anyhow::Result<f64> {
-    anyhow::ensure!(
-        value > 0.0 && value <= 1.0,
-        "{option} is {value}, expected above 0 and at most 1"
-    );
+    let is_fraction = value > 0.0 && value <= 1.0;
+    anyhow::ensure!(is_fraction, "{option} is {value}, expected above 0 and at most 1");
     Ok(value)
 }
 
@@ -229,4 +223,105 @@ pub(super) fn sizes_in(folder: &Path, given: &Path) -> anyhow::Result<ModelSizes
     let config = ModelConfig::read(&folder.join("config.json"))?;
     let name = given.file_name().unwrap_or(given.as_os_str());
     Ok(ModelSizes::of(&name.to_string_lossy(), &config))
+}
+
+/// Devices and assumptions of a plan.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct PlanOptions {
+    /// Devices to plan for: h200, h100 or a100 [default: the GPUs or the CPU that the run would use on this machine; h200 if
+    /// model.device asks for a GPU that this machine lacks]
+    #[arg(long, value_name = "NAME", help_heading = "Planning")]
+    gpu: Option<String>,
+    /// Memory of one device, such as 141GB or 131GiB; a run whose plan needs more does not start [default: all of the device's
+    /// memory for a plan, its free memory for a run]
+    #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
+    gpu_memory: Option<String>,
+    /// Host memory of one machine, for what its GPUs offload [default: that of this machine, if the plan is for its GPUs; else
+    /// unlimited]
+    #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
+    host_memory: Option<String>,
+    /// Network bandwidth of one machine, in gigabits per second; 3200 is one card of 400 for each of eight devices
+    #[arg(long, default_value_t = 3200.0, value_name = "GBIT", help_heading = "Planning")]
+    network_gigabits: f64,
+    /// Expected length of a prompt, in tokens [default: a quarter of the longest]
+    #[arg(long, value_name = "TOKENS", help_heading = "Planning")]
+    mean_prompt_tokens: Option<usize>,
+    /// Expected length of a response, in tokens [default: the longest]
+    #[arg(long, value_name = "TOKENS", help_heading = "Planning")]
+    mean_response_tokens: Option<usize>,
+}
+
+impl PlanOptions {
+    /// Returns true if a run with this device setting is planned for a CPU.
+    pub(super) fn is_on_cpu(&self, device: Device) -> bool {
+        let finds_no_gpu = || tch::Cuda::device_count() == 0;
+        self.gpu.is_none() && (device == Device::Cpu || (device == Device::Auto && finds_no_gpu()))
+    }
+
+    pub(super) fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
+        let parse = |text: &String| parse_bytes(text).context("--gpu-memory");
+        self.gpu_memory.as_ref().map(parse).transpose()
+    }
+
+    pub(super) fn plan(&self, setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
+        let setup = self.with_lengths(setup)?;
+        let hardware = self.hardware(&setup)?;
+        Ok(Plan::new(setup, hardware, assumptions))
+    }
+
+    /// Returns the fastest settings with which the setup fits these devices; `None` where none fits.
+    pub(super) fn choose(
+        &self,
+        setup: Setup,
+        assumptions: &Assumptions,
+    ) -> anyhow::Result<Option<Choice>> {
+        let setup = self.with_lengths(setup)?;
+        Ok(settings_that_fit(&setup, &self.hardware(&setup)?, assumptions))
+    }
+
+    fn with_lengths(&self, mut setup: Setup) -> anyhow::Result<Setup> {
+        let (prompt, response) = (self.mean_prompt_tokens, self.mean_response_tokens);
+        let Lengths { prompt_tokens, response_tokens } = setup.longest();
+        for (option, tokens, longest, mean) in [
+            ("--mean-prompt-tokens", prompt, prompt_tokens, &mut setup.mean_prompt_tokens),
+            ("--mean-response-tokens", response, response_tokens, &mut setup.mean_response_tokens),
+        ] {
+            let Some(tokens) = tokens else { continue };
+            let fits = (1..=longest).contains(&tokens);
+            anyhow::ensure!(fits, "{option} is {tokens}, expected 1 to the longest, {longest}");
+            *mean = tokens;
+        }
+        Ok(setup)
+    }
+
+    fn hardware(&self, setup: &Setup) -> anyhow::Result<Hardware> {
+        let speed = self.network_gigabits;
+        let good = speed.is_finite() && speed > 0.0;
+        anyhow::ensure!(good, "--network-gigabits is {speed}, expected a number above 0");
+        let given = self.memory_bytes()?;
+        let hardware = if setup.on_cpu {
+            let memory = host_memory().map(|memory| memory.total_bytes).or(given);
+            let memory =
+                memory.context("the memory of this machine is unknown: give --gpu-memory")?;
+            Hardware::of_cpu(memory, cpu_speed(kind_of(setup.run.model.dtype)), setup.gpus_per_node)
+        } else if let Some(name) = &self.gpu {
+            named(name, speed)?
+        } else {
+            gpu(speed).map_or_else(|| named("h200", speed), Ok)?
+        };
+        let host = self.host_memory.as_ref().filter(|_| !setup.on_cpu);
+        let host = host.map(|text| parse_bytes(text).context("--host-memory")).transpose()?;
+        Ok(Hardware {
+            memory_bytes: given.unwrap_or(hardware.memory_bytes),
+            host_bytes: host.or(hardware.host_bytes),
+            ..hardware
+        })
+    }
+}
+
+fn named(name: &str, network_gigabits: f64) -> anyhow::Result<Hardware> {
+    Hardware::named(name, network_gigabits).with_context(|| {
+        let known: Vec<&str> = HARDWARE.iter().map(|row| row.0).collect();
+        format!("--gpu is {name:?}, expected one of {}", known.join(", "))
+    })
 }

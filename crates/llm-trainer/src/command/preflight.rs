@@ -55,10 +55,7 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         write!(out, "{text}")?;
     }
     out.flush()?;
-    anyhow::ensure!(
-        !seen.cannot_learn(),
-        "{}: this run cannot learn, see above",
-        run.config().name
-    );
+    let name = &run.config().name;
+    anyhow::ensure!(!seen.cannot_learn(), "{name}: this run cannot learn, see above");
     Ok(())
 }

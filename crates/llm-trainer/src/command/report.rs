@@ -50,7 +50,11 @@ pub(super) struct Args {
 /// Runs the command; the path of the page is printed.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let size = PrintSize::new(args.width, args.font_size)?;
-    let runs = args.runs.iter().map(|root| read_run(root)).collect::<anyhow::Result<Vec<_>>>()?;
+    let read = |root: &PathBuf| {
+        let run = ReportRun::read(root)?;
+        Ok(ReportRun { description: describe(&run.config_toml), ..run })
+    };
+    let runs = args.runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
     let verification = args.verification.as_deref().map(read_verification).transpose()?;
     let output = match &args.output {
         Some(path) => path.clone(),
@@ -73,23 +77,17 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read_run(root: &Path) -> anyhow::Result<ReportRun> {
-    let run = ReportRun::read(root)?;
-    Ok(ReportRun { description: describe(&run.config_toml), ..run })
-}
-
 /// The policy loss of a run, in a few words.
 fn describe(config_toml: &str) -> String {
     let table: Option<toml::Table> = config_toml.parse().ok();
-    let loss = table.as_ref().and_then(|table| table.get("algorithm")?.get("policy_loss")).cloned();
-    loss.map_or_else(String::new, |loss| match loss {
-        toml::Value::Table(table) => table
-            .iter()
-            .map(|(name, value)| format!("{name} {value}"))
-            .collect::<Vec<_>>()
-            .join(", "),
-        other => other.to_string(),
-    })
+    match table.as_ref().and_then(|table| table.get("algorithm")?.get("policy_loss")) {
+        None => String::new(),
+        Some(toml::Value::Table(loss)) => {
+            let loss = loss.iter().map(|(name, value)| format!("{name} {value}"));
+            loss.collect::<Vec<_>>().join(", ")
+        }
+        Some(name) => name.to_string(),
+    }
 }
 
 fn read_verification(path: &Path) -> anyhow::Result<Verification> {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -84,15 +84,10 @@ pub(super) struct Args {
 /// Writes one line with the address once requests are taken, and serves until SIGTERM or SIGINT.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     if !args.host.is_loopback() && !args.allow_remote {
-        bail!(
-            "--host is {}, expected an address of this machine such as 127.0.0.1 without --allow-remote",
-            args.host
-        );
+        let expected = "an address of this machine such as 127.0.0.1 without --allow-remote";
+        bail!("--host is {}, expected {expected}", args.host);
     }
-    ensure!(
-        args.api_key.as_ref().is_none_or(|key| !key.is_empty()),
-        "--api-key is empty, expected a key"
-    );
+    ensure!(args.api_key.as_deref() != Some(""), "--api-key is empty, expected a key");
     let seconds = |option: &str, value: f64| match Duration::try_from_secs_f64(value) {
         Ok(duration) if value > 0.0 => Ok(duration),
         _ => Err(anyhow::anyhow!("{option} is {value}, expected a number of seconds above 0")),
@@ -102,7 +97,11 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let grace = seconds("--grace-seconds", args.grace_seconds)?;
     let resolved = |root: &PathBuf| root.canonicalize().with_context(|| root.display().to_string());
     let reload_root = args.reload_root.as_ref().map(resolved).transpose()?;
-    let name = args.model_name.clone().unwrap_or_else(|| own_name(&args.model));
+    let own_name = || match hub_names::name(&args.model) {
+        Some(name) => name.to_string(),
+        None => last_name(&args.model),
+    };
+    let name = args.model_name.clone().unwrap_or_else(own_name);
     let (decoder, reader) =
         load(&options, name.clone(), args.context, args.rows, !args.no_cpu_kernels)?;
     let host = (!args.allow_remote).then_some(args.host);
@@ -144,12 +143,4 @@ pub(super) fn load(
     let capacity = BatchCapacity { rows, tokens, cpu_kernels };
     let vocab_size = decoder.config().vocab_size;
     Ok((decoder, Reader { tokenizer, template, model_name, vocab_size, eos_ids, capacity }))
-}
-
-/// Name of the hub, or of the directory.
-fn own_name(model: &Path) -> String {
-    match hub_names::name(model) {
-        Some(name) => name.to_string(),
-        None => last_name(model),
-    }
 }

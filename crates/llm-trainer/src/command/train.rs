@@ -15,13 +15,11 @@ use training_run::resume::{self, Change, Origin, Resume, Start};
 use training_run::run_directory::{Checkpoint, RunDirectory};
 
 use super::memory_check::MemoryCheck;
-use super::plan::{setup, sizes_in};
-use super::plan_options::PlanOptions;
+use super::plan::{PlanOptions, setup, sizes_in};
 use super::run_source::RunSource;
-use crate::interruption::Interruption;
+use crate::interruption::{Interruption, Signals};
 use crate::out_of_memory;
 use crate::progress::Progress;
-use crate::signals::Signals;
 use crate::training::{RolloutSource, StepReport, Trainer, checked};
 use ranks::{Ranks, device};
 
@@ -305,7 +303,6 @@ fn train(
     Ok(None)
 }
 
-/// Describes where a run starts.
 fn start_of(origin: &Origin) -> String {
     match (origin, origin.checkpoint()) {
         (Origin::Branch(_), Some(from)) => format!("a branch after step {}", from.step),
@@ -330,7 +327,6 @@ fn create(root: &Path, run: &Run, resolved: &str, ranks: usize) -> anyhow::Resul
     Ok(directory)
 }
 
-/// Summary of a step: reward, entropy and times.
 fn summary(report: &StepReport) -> String {
     let value = |name: &str| report.metrics.get(name).unwrap_or(f64::NAN);
     format!(

@@ -8,12 +8,9 @@ use thiserror::Error;
 
 use crate::interruption::Interruption;
 
-/// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// By itself, with this code.
     Code(i32),
-    /// By this signal.
     Signal(i32),
 }
 
@@ -119,7 +116,6 @@ impl RankFailed {
     }
 }
 
-/// Events that the launcher waits for.
 #[derive(Debug)]
 pub(super) enum LaunchEvent {
     /// A rank of this host has ended; the last field is the rank that it blames.

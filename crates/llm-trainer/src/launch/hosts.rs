@@ -40,10 +40,16 @@ impl Hosts {
         let (first, port) = (options.first_host(), options.port());
         let (index, count, processes) = (options.node_rank, options.nnodes, options.processes);
         let store = if index == 0 {
-            Store::serve(port, ANSWER).map_err(|error| not_served(first, error))?
+            Store::serve(port, ANSWER).map_err(|error| match error {
+                GroupError::PortTaken { port } => anyhow::anyhow!(
+                    "cannot serve the store at {first}:{port}: {error}; expected a free one as --master-port, the same on \
+                     every host"
+                ),
+                other => anyhow::Error::from(other).context("cannot serve a store"),
+            })?
         } else {
-            Store::connect(first, port, options.connect_seconds, ANSWER)
-                .map_err(|error| not_reached(first, port, error))?
+            let store = Store::connect(first, port, options.connect_seconds, ANSWER);
+            store.map_err(|error| not_reached(first, port, error))?
         };
         let port = store.port().context("the store has no port")?;
         if count == 1 {
@@ -103,16 +109,6 @@ impl Hosts {
     }
 }
 
-fn not_served(first: &str, error: GroupError) -> anyhow::Error {
-    match error {
-        GroupError::PortTaken { port } => anyhow::anyhow!(
-            "cannot serve the store at {first}:{port}: {error}; expected a free one as --master-port, the \
-             same on every host"
-        ),
-        other => anyhow::Error::from(other).context("cannot serve a store"),
-    }
-}
-
 fn not_reached(first: &str, port: u16, error: GroupError) -> anyhow::Error {
     let message = match error {
         GroupError::Store { message, .. } => message,
@@ -124,7 +120,6 @@ fn not_reached(first: &str, port: u16, error: GroupError) -> anyhow::Error {
     )
 }
 
-/// The thread that talks to the store.
 struct StoreThread {
     store: Store,
     events: Sender<LaunchEvent>,

@@ -8,7 +8,6 @@
 mod ended;
 mod hosts;
 mod options;
-mod output;
 mod processes;
 mod supervision;
 

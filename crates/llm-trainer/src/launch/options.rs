@@ -79,7 +79,6 @@ impl LaunchOptions {
         if self.master_addr.is_some() { self.master_port } else { 0 }
     }
 
-    /// The first rank of this host.
     pub(super) fn first_rank(&self) -> usize {
         self.node_rank * self.processes
     }

@@ -1,7 +1,7 @@
 //! The processes of a launch: start, watch, signal, reap.
 
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -10,6 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use ranks::record::{self, Record};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -18,10 +19,8 @@ use tempfile::TempDir;
 use super::ended::{Ended, LaunchEvent, RankFailed};
 use super::hosts::Hosts;
 use super::options::LaunchOptions;
-use super::output::copy_lines;
 use super::supervision::Supervision;
 use crate::child_group::kill_all;
-use ranks::record::{self, Record};
 
 /// Interval at which the launcher checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
@@ -73,8 +72,7 @@ pub(crate) fn launch(options: &LaunchOptions) -> anyhow::Result<()> {
     }
 }
 
-/// The signals that this process got since the last call, each once, as the ranks get them. A request for a checkpoint comes before
-/// one to end.
+/// The signals since the last call, each once, as the ranks get them. A request for a checkpoint comes before one to end.
 fn taken(requests: &mut Signals) -> Vec<Signal> {
     let passed_on = |signal| match signal {
         SIGUSR1 => Signal::USR1,
@@ -120,7 +118,9 @@ impl Ranks<'_> {
         match &options.log_dir {
             None => command.stdout(Stdio::piped()).stderr(Stdio::piped()),
             Some(directory) => {
-                let file = log_file(directory, rank)?;
+                let path = directory.join(format!("rank-{rank}.log"));
+                let file = File::options().create(true).append(true).open(&path);
+                let file = file.with_context(|| format!("cannot write {}", path.display()))?;
                 command.stdout(file.try_clone().context("cannot share a log file")?).stderr(file)
             }
         };
@@ -143,8 +143,7 @@ impl Ranks<'_> {
         Ok(())
     }
 
-    /// Waits until all ranks have ended. Returns the first failure on this host, and the failure of another host if one was
-    /// reported.
+    /// Waits until all ranks have ended. Returns the first failure on this host, and that of another host if one was reported.
     fn supervise(
         &self,
         hosts: &Hosts,
@@ -267,17 +266,30 @@ fn wait_for_end(process: Pid) -> Ended {
     }
 }
 
-fn log_file(directory: &Path, rank: usize) -> anyhow::Result<File> {
-    let path = directory.join(format!("rank-{rank}.log"));
-    let opened = OpenOptions::new().create(true).append(true).open(&path);
-    opened.with_context(|| format!("cannot write {}", path.display()))
+/// Copies `from` line by line to `into`, each line after `[rank] `; a last line without a line end gets one.
+///
+/// Every line is one write, so lines of several ranks do not mix. If `into` is closed, `from` is still read to its end: a rank
+/// must not block on a reader that is gone.
+pub(super) fn copy_lines(rank: usize, from: impl Read, mut into: impl Write) {
+    let mut reader = BufReader::new(from);
+    let mut line = Vec::new();
+    let mut is_read = true;
+    loop {
+        line.clear();
+        line.extend(format!("[{rank}] ").bytes());
+        let Ok(1..) = reader.read_until(b'\n', &mut line) else { return };
+        if line.last() != Some(&b'\n') {
+            line.push(b'\n');
+        }
+        is_read = is_read && into.write_all(&line).and_then(|()| into.flush()).is_ok();
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use signal_hook::low_level::raise;
-
     use super::*;
+    use signal_hook::low_level::raise;
+    use std::io;
 
     #[test]
     fn a_checkpoint_is_asked_for_before_the_end() {
@@ -286,5 +298,37 @@ mod tests {
             raise(signal).unwrap();
         }
         assert_eq!(taken(&mut requests), [Signal::USR1, Signal::TERM]);
+    }
+
+    /// Records every write separately.
+    #[derive(Default)]
+    struct Writes(Vec<Vec<u8>>);
+
+    impl Write for &mut Writes {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(bytes.to_vec());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn every_line_is_one_write_with_its_rank() {
+        let mut writes = Writes::default();
+        copy_lines(3, &b"one\n\n\xff\nlast"[..], &mut writes);
+        let expected: [&[u8]; 4] = [b"[3] one\n", b"[3] \n", b"[3] \xff\n", b"[3] last\n"];
+        assert_eq!(writes.0, expected);
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_stops_nobody() {
+        let (reader, writer) = io::pipe().unwrap();
+        drop(reader);
+        let mut left = &b"one\ntwo\n"[..];
+        copy_lines(0, &mut left, writer);
+        assert!(left.is_empty());
     }
 }

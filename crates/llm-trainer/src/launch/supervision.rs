@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 
 use super::ended::{Ended, Fault, RankFailed};
-use crate::signals::insists;
+use crate::interruption::insists;
 
 /// State of this host's ranks, by their numbers in the run, and the decisions that follow from it.
 #[derive(Debug, Default)]
@@ -31,7 +31,6 @@ pub(super) struct Supervision {
     killed: bool,
 }
 
-/// The end of a rank.
 #[derive(Debug, Clone, Copy)]
 struct End {
     how: Ended,
@@ -42,7 +41,6 @@ struct End {
 }
 
 impl Supervision {
-    /// Supervises the ranks `ranks` of a run of `world` ranks.
     pub(super) fn new(ranks: Range<usize>, world: usize, grace: Duration) -> Self {
         Self { ranks, world, grace, ..Self::default() }
     }
@@ -85,7 +83,6 @@ impl Supervision {
         self.terminate(now)
     }
 
-    /// Handles the failure of a rank of another host.
     pub(super) fn on_failure_elsewhere(&mut self, now: Instant) -> Option<Signal> {
         let is_news = !self.has_failed();
         self.failed_elsewhere = true;

@@ -9,11 +9,9 @@ use std::time::Duration;
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::interruption::Interruption;
+use crate::interruption::{Interruption, Signals};
 use crate::progress::Progress;
-use crate::signals::Signals;
 
-/// Interval at which the processes are looked at.
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Two commands, the second after the first.
@@ -21,7 +19,6 @@ const INTERVAL: Duration = Duration::from_millis(50);
 pub(super) struct Job {
     /// Name, also of its log.
     pub(super) name: String,
-    /// Arguments of each command.
     pub(super) commands: [Vec<OsString>; 2],
 }
 
@@ -34,7 +31,6 @@ pub(super) struct Pool<'a> {
     pub(super) progress: &'a Progress,
 }
 
-/// A job whose process runs.
 struct Running<'a> {
     job: &'a Job,
     /// Commands to start after it.

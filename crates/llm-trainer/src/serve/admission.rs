@@ -7,7 +7,6 @@ use hyper::{HeaderMap, Uri};
 
 use super::error::ApiError;
 
-/// Names and key by which requests are let in.
 #[derive(Debug, Clone)]
 pub(crate) struct Admission {
     /// Address that the server listens on. A request must be to it, to `localhost` or to a loopback address: the page of

@@ -6,27 +6,25 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Map, Value, json};
 
-use super::choice::{Choice, finish_reason};
-use super::recording::TurnPrompt;
+use super::recording::{Choice, TurnPrompt, finish_reason};
 use super::request::{Request, Style};
 use super::server::Server;
 use super::tool_calls::tool_calls;
 use super::worker::RequestEvent;
 use decoder::generation::{Finish, GenerationError};
 
-/// A request in progress and its answer so far.
 pub(super) struct Answer {
     server: Arc<Server>,
     id: String,
     /// Seconds since 1970.
     created: u64,
-    request: Request,
+    request: Arc<Request>,
     choices: Vec<Choice>,
 }
 
 impl Answer {
     /// Answers now; `name` is unique among answers.
-    pub(super) fn new(server: Arc<Server>, name: &str, request: Request) -> Self {
+    pub(super) fn new(server: Arc<Server>, name: &str, request: Arc<Request>) -> Self {
         let prefix = match request.style {
             Style::Completion => "cmpl",
             Style::Chat => "chatcmpl",
@@ -75,7 +73,6 @@ impl Answer {
         }
     }
 
-    /// Returns true if every response has ended.
     pub(super) fn is_whole(&self) -> bool {
         self.request.only_echo || self.choices.iter().all(|choice| choice.finish.is_some())
     }
@@ -241,14 +238,11 @@ impl Answer {
             0 => 0,
             _ => tokenizer.decode_raw(&choice.token_ids[..first])?.chars().count(),
         };
-        let offsets: Vec<usize> = texts
-            .iter()
-            .map(|text| {
-                let start = offset;
-                offset += text.chars().count();
-                start
-            })
-            .collect();
+        let start_of = |text: &String| {
+            let next = offset + text.chars().count();
+            std::mem::replace(&mut offset, next)
+        };
+        let offsets: Vec<usize> = texts.iter().map(start_of).collect();
         Ok(json!({
             "tokens": texts, "token_logprobs": log_probs, "top_logprobs": tops, "text_offset": offsets,
         }))

@@ -94,7 +94,6 @@ impl Fields {
         .map(|_| ())
     }
 
-    /// Refuses what is left.
     pub(super) fn finish(mut self) -> Result<(), ApiError> {
         for name in WITHOUT_EFFECT {
             self.0.remove(name);

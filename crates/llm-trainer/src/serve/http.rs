@@ -18,9 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::Settings;
-use super::request::Reader;
+use super::request::{BatchCapacity, Reader};
 use super::server::Server;
-use super::worker::{BatchCapacity, ModelRequest, run};
+use super::worker::{ModelRequest, run};
 use decoder::model::Decoder;
 
 /// A port that a thread of its own serves, until no one takes the requests any more.
@@ -28,7 +28,6 @@ use decoder::model::Decoder;
 pub(crate) struct OpenPort {
     /// The address, with the assigned port if port 0 was requested.
     pub(crate) address: SocketAddr,
-    /// The requests to answer.
     pub(crate) requests: Receiver<ModelRequest>,
     capacity: BatchCapacity,
     network: JoinHandle<anyhow::Result<()>>,

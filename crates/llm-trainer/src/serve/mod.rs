@@ -5,7 +5,6 @@
 
 mod admission;
 mod answer;
-mod choice;
 mod conversation;
 mod error;
 mod fields;
@@ -14,19 +13,15 @@ mod model_requests;
 mod prompt;
 mod recording;
 mod request;
-mod response;
-mod rollout_requests;
-mod rollouts;
 mod server;
 mod tool_calls;
 mod worker;
 
 pub(crate) use admission::Admission;
 pub(crate) use http::{OpenPort, open, signalled};
+pub(crate) use recording::Rollouts;
 pub(crate) use recording::{Owner, Recording, Terms};
-pub(crate) use request::Reader;
-pub(crate) use rollouts::Rollouts;
-pub(crate) use worker::BatchCapacity;
+pub(crate) use request::{BatchCapacity, Reader};
 pub(crate) use worker::{ModelRequest, RequestEvent, Work};
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -37,7 +32,6 @@ use std::time::Duration;
 /// A free port of this machine.
 pub(crate) const FREE_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Limits of the server.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) admission: Admission,

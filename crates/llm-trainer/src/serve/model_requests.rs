@@ -13,10 +13,10 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
 use super::answer::Answer;
-use super::error::ApiError;
+use super::error::{ApiError, Response, response, whole};
 use super::fields::Fields;
-use super::request::Style;
-use super::response::{Response, response, whole};
+use super::recording::Rollouts;
+use super::request::{Request, Style};
 use super::server::Server;
 use super::worker::{ModelRequest, RequestEvent, Work};
 
@@ -36,19 +36,11 @@ impl Server {
         body: &[u8],
         rollout: Option<&str>,
     ) -> Result<Response, ApiError> {
-        let request = self.read(style, body, rollout)?;
+        let request = Arc::new(self.read(style, body, rollout)?);
         let random = self.random();
         let (sender, mut events) = unbounded_channel();
-        self.send_to_model(ModelRequest::Generate(Work {
-            prompts: request.prompts.iter().map(|prompt| prompt.token_ids.clone()).collect(),
-            options: Arc::clone(&request.options),
-            seed: request.seed.unwrap_or(random),
-            top: request.log_probs.unwrap_or(0),
-            scores: request.echo && request.log_probs.is_some(),
-            draws: !request.only_echo,
-            turn: request.turn.clone().and_then(|(turn, owner)| Some((owner?, turn))),
-            events: sender,
-        }))?;
+        let (seed, asked) = (request.seed.unwrap_or(random), Arc::clone(&request));
+        self.send_to_model(ModelRequest::Generate(Work { request: asked, seed, events: sender }))?;
         // Answers of a deterministic harness's rollout are the same each time, ids included.
         let name = match rollout.zip(request.turn.as_ref()) {
             Some((rollout, (turn, _))) => format!("{rollout}-{turn}"),
@@ -138,5 +130,65 @@ impl Server {
             }
             Err(_) => Err(ApiError::ended()),
         }
+    }
+}
+
+impl Server {
+    pub(super) fn reward(&self, id: &str, body: &[u8]) -> Result<Response, ApiError> {
+        let mut fields = Fields::read(body)?;
+        let reward = fields.number("reward", "a finite number", f64::is_finite)?;
+        fields.finish()?;
+        let missing = || ApiError::field("reward", "is missing, expected a number");
+        let reward = reward.ok_or_else(missing)?;
+        self.rollouts()?.with(id, false, |recording| {
+            recording.reward = Some(reward);
+            Ok(whole(StatusCode::OK, &json!({"id": id, "reward": reward})))
+        })
+    }
+
+    /// Answers with what is recorded of a rollout, and ends it if `is_last`.
+    pub(super) fn rollout(&self, id: &str, is_last: bool) -> Result<Response, ApiError> {
+        let rollouts = self.rollouts()?;
+        let recorded = if is_last {
+            rollouts.end(id).ok_or_else(|| ApiError::unknown_rollout(id))?.json(id)
+        } else {
+            rollouts.with(id, false, |recording| Ok(recording.json(id)))?
+        };
+        Ok(whole(StatusCode::OK, &recorded))
+    }
+
+    /// Reads a request, of a rollout if `rollout` names one.
+    pub(super) fn read(
+        &self,
+        style: Style,
+        body: &[u8],
+        rollout: Option<&str>,
+    ) -> Result<Request, ApiError> {
+        let Some(id) = rollout else {
+            let is_trained = self.settings.rollouts.as_ref().is_some_and(|all| all.most.is_none());
+            return if is_trained {
+                Err(ApiError::forbidden("expected the base URL of a rollout: /rollouts/ID/v1"))
+            } else {
+                self.reader.read(style, body, None)
+            };
+        };
+        self.rollouts()?.with(id, true, |recording| self.reader.read(style, body, Some(recording)))
+    }
+
+    /// Records an answer, if it is one of a rollout.
+    pub(super) fn record(&self, answer: &Answer, rollout: Option<&str>) -> Result<(), ApiError> {
+        let (Some(id), Some((prompt, choice))) = (rollout, answer.recorded()) else {
+            return Ok(());
+        };
+        self.rollouts()?.with(id, false, |recording| {
+            recording
+                .record(prompt, choice, &self.reader.tokenizer)
+                .map_err(|error| ApiError::engine(error.to_string()))
+        })
+    }
+
+    fn rollouts(&self) -> Result<&Rollouts, ApiError> {
+        let missing = || ApiError::forbidden("the server was started without --record-rollouts");
+        self.settings.rollouts.as_deref().ok_or_else(missing)
     }
 }

@@ -1,14 +1,15 @@
 //! A rollout as it is recorded: token ids as drawn, which are never made of text again.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use decoder::generation::{Finish, SamplingKey};
 use model_files::sampling::Sampling;
+use model_files::stop_strings::StopStrings;
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde_json::{Value, json};
 
-use super::choice::{Choice, finish_reason};
-use super::error::ApiError;
+use super::error::{ApiError, LONGEST_ID};
 use super::tool_calls::ToolCall;
 
 /// Tokens that the policy drew at one request.
@@ -18,7 +19,6 @@ pub(crate) struct RecordedTurn {
     pub(crate) start: usize,
     /// Log-probability of each as drawn, in nats.
     pub(crate) log_prob: Vec<f64>,
-    /// Reason that they end.
     pub(crate) finish: Finish,
     /// Number of reloads of the weights that drew them.
     version: u64,
@@ -53,7 +53,6 @@ pub(crate) struct Recording {
     /// Reward that the harness has posted.
     pub(crate) reward: Option<f64>,
     replies: Vec<Reply>,
-    /// Number of requests.
     turns: u64,
     /// Place and noise in a training step.
     pub(super) owner: Option<Owner>,
@@ -75,7 +74,6 @@ pub(crate) struct Terms {
 pub(crate) struct Owner {
     /// Index among this process's rollouts.
     pub(crate) place: usize,
-    /// Key of its noise.
     pub(crate) key: SamplingKey,
     /// Index in its group.
     pub(crate) member: u64,
@@ -97,11 +95,6 @@ pub(super) struct TurnPrompt {
 }
 
 impl Recording {
-    /// An empty rollout of a training step.
-    pub(crate) fn owned(owner: Owner) -> Self {
-        Self { owner: Some(owner), ..Self::default() }
-    }
-
     /// Begins a request: its number, from 0, and the rollout's place in a training step.
     pub(super) fn begin_turn(
         &mut self,
@@ -209,5 +202,101 @@ impl Recording {
         });
         let sequences: Vec<Value> = sequences.collect();
         json!({"id": id, "reward": self.reward, "sequences": sequences})
+    }
+}
+
+/// One response to one prompt; the columns have one entry per token.
+#[derive(Debug, Default)]
+pub(super) struct Choice {
+    pub(super) prompt: usize,
+    pub(super) text: String,
+    pub(super) token_ids: Vec<u32>,
+    pub(super) log_prob: Vec<f64>,
+    pub(super) top: Vec<Vec<(u32, f64)>>,
+    /// Log-probabilities of the prompt's tokens, if they are scored.
+    pub(super) prompt_log_prob: Vec<f64>,
+    pub(super) finish: Option<Finish>,
+    /// Calls of tools, which the text is without.
+    pub(super) calls: Vec<ToolCall>,
+    /// Number of reloads of the weights that drew it.
+    pub(super) version: u64,
+}
+
+impl Choice {
+    /// Text that was not told yet and no later token can change: complete characters, and nothing that may become a stop string.
+    pub(super) fn new_text(
+        &self,
+        tokenizer: &TextTokenizer,
+        stops: Option<&StopStrings>,
+    ) -> Result<String, TokenizerError> {
+        let decoded = tokenizer.decode(&self.token_ids)?;
+        let mut safe = stops.map_or(decoded.as_str(), |stops| stops.cut(&decoded));
+        if self.finish.is_none() {
+            // Bytes that are no character yet; then the beginnings of stop strings.
+            safe = safe.trim_end_matches(char::REPLACEMENT_CHARACTER);
+            safe = &safe[..safe.len() - stops.map_or(0, |stops| stops.begun_at_end(safe))];
+        }
+        Ok(safe.get(self.text.len()..).unwrap_or_default().to_owned())
+    }
+}
+
+pub(super) fn finish_reason(finish: Finish) -> &'static str {
+    match finish {
+        Finish::Stop | Finish::StopString => "stop",
+        Finish::Length => "length",
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Rollouts {
+    /// Most rollouts that clients may begin; further ones are refused until some are deleted. `None` where a training run begins all.
+    pub(super) most: Option<usize>,
+    by_id: Mutex<BTreeMap<String, Recording>>,
+}
+
+impl Rollouts {
+    /// Keeps at most so many rollouts, each begun by its first request, or those of a training run, which begins them itself.
+    pub(crate) fn keeping(most: Option<usize>) -> Self {
+        Self { most, by_id: Mutex::default() }
+    }
+
+    /// Begins a rollout of a training step.
+    pub(crate) fn begin(&self, id: String, owner: Owner) {
+        self.open().insert(id, Recording { owner: Some(owner), ..Recording::default() });
+    }
+
+    /// Ends a rollout; `None` if there is none of this id.
+    pub(crate) fn end(&self, id: &str) -> Option<Recording> {
+        self.open().remove(id)
+    }
+
+    /// Calls `use_it` with a rollout; where clients begin rollouts and `begins` is true, an unknown id begins one.
+    pub(super) fn with<T>(
+        &self,
+        id: &str,
+        begins: bool,
+        use_it: impl FnOnce(&mut Recording) -> Result<T, ApiError>,
+    ) -> Result<T, ApiError> {
+        let mut open = self.open();
+        if let Some(recording) = open.get_mut(id) {
+            return use_it(recording);
+        }
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+        let is_id = (1..=LONGEST_ID).contains(&id.len()) && id.bytes().all(is_plain);
+        let Some(most) = self.most.filter(|_| begins && is_id) else {
+            return Err(ApiError::unknown_rollout(id));
+        };
+        if open.len() >= most {
+            return Err(ApiError::many_rollouts(most));
+        }
+        // A request that is refused begins nothing.
+        let mut recording = Recording::default();
+        let outcome = use_it(&mut recording)?;
+        open.insert(id.to_owned(), recording);
+        Ok(outcome)
+    }
+
+    fn open(&self) -> MutexGuard<'_, BTreeMap<String, Recording>> {
+        self.by_id.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,12 +12,10 @@ use super::conversation::Conversation;
 use super::error::ApiError;
 use super::fields::Fields;
 use super::recording::{Owner, Recording, TurnPrompt};
-use super::worker::BatchCapacity;
-use decoder::generation::GenerationOptions;
+use decoder::generation::{Ask, GenerationOptions, SamplingKey};
 
 /// Most alternatives reported per token.
 const MOST_TOP: usize = 20;
-/// Most stop texts.
 const MOST_STOPS: usize = 16;
 /// Default length of a completion, in tokens; OpenAI's.
 const COMPLETION_TOKENS: usize = 16;
@@ -29,10 +27,9 @@ pub(super) enum Style {
     Chat,
 }
 
-/// A request that can be answered.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "the interface's own switches")]
-pub(super) struct Request {
+pub(crate) struct Request {
     pub(super) style: Style,
     pub(super) prompts: Vec<TurnPrompt>,
     pub(super) options: Arc<GenerationOptions>,
@@ -40,17 +37,37 @@ pub(super) struct Request {
     pub(super) seed: Option<u64>,
     /// Number of most likely tokens reported per token; `None` reports no log-probabilities.
     pub(super) log_probs: Option<usize>,
-    /// True if the answer includes the prompt.
     pub(super) echo: bool,
     /// True if nothing is drawn.
     pub(super) only_echo: bool,
     pub(super) streams: bool,
+    /// True if a stream ends with the numbers of tokens.
     pub(super) stream_usage: bool,
     pub(super) tells_token_ids: bool,
     /// True if calls of tools are looked for in the response.
     pub(super) calls_tools: bool,
     /// Number of the request in its rollout, from 0, and the place of the rollout in a training step; `None` outside rollouts.
-    pub(super) turn: Option<(u64, Option<Owner>)>,
+    pub(crate) turn: Option<(u64, Option<Owner>)>,
+}
+
+impl Request {
+    /// Asks for the responses to a prompt.
+    pub(crate) fn ask(&self, prompt: usize, id: u64, key: SamplingKey) -> Ask {
+        let token_ids = self.prompts[prompt].token_ids.clone();
+        let (options, top) = (Arc::clone(&self.options), self.log_probs.unwrap_or(0));
+        Ask { id, token_ids, key, options, top }
+    }
+}
+
+/// Size of the decoding batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BatchCapacity {
+    /// Responses that decode together.
+    pub(crate) rows: usize,
+    /// Tokens of one prompt and response.
+    pub(crate) tokens: usize,
+    /// Decodes on the CPU, in f32 and bf16, by products made for few rows.
+    pub(crate) cpu_kernels: bool,
 }
 
 /// The model that requests are checked against.
@@ -61,12 +78,10 @@ pub(crate) struct Reader {
     pub(crate) model_name: String,
     pub(crate) vocab_size: usize,
     pub(crate) eos_ids: Vec<u32>,
-    /// Responses that decode together, and tokens of prompt and response.
     pub(crate) capacity: BatchCapacity,
 }
 
 impl Reader {
-    /// Parses and checks the body of a request.
     pub(super) fn read(
         &self,
         style: Style,
@@ -105,7 +120,12 @@ impl Reader {
             value.as_u64().or_else(|| value.as_i64().map(i64::cast_unsigned))
         })?;
         let log_probs = log_probs(style, &mut fields)?;
-        let (streams, stream_usage) = (fields.flag("stream")?, stream_usage(&mut fields)?);
+        let streams = fields.flag("stream")?;
+        let expected = "an object with `include_usage`";
+        let stream_usage = fields.take("stream_options", expected, |value| {
+            let usage = value.as_object()?.get("include_usage");
+            usage.map_or(Some(false), Value::as_bool)
+        })?;
         let tells_token_ids = fields.flag("return_token_ids")?;
         if echo && streams {
             return Err(ApiError::field("echo", "is true, expected false with `stream`"));
@@ -125,7 +145,7 @@ impl Reader {
             echo,
             only_echo,
             streams,
-            stream_usage,
+            stream_usage: stream_usage.unwrap_or(false),
             tells_token_ids,
         })
     }
@@ -218,15 +238,6 @@ impl Reader {
             ..GenerationOptions::default()
         })
     }
-}
-
-/// True if a stream ends with the numbers of tokens.
-fn stream_usage(fields: &mut Fields) -> Result<bool, ApiError> {
-    let told = fields.take("stream_options", "an object with `include_usage`", |value| {
-        let usage = value.as_object()?.get("include_usage");
-        usage.map_or(Some(false), Value::as_bool)
-    });
-    Ok(told?.unwrap_or(false))
 }
 
 /// Refuses fields that would change the answer and are not supported, unless they have no effect.

@@ -16,12 +16,10 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::Settings;
-use super::error::ApiError;
+use super::error::{ApiError, Response, refusal, whole, whole_text};
 use super::request::{Reader, Style};
-use super::response::{Response, refusal, whole, whole_text};
 use super::worker::ModelRequest;
 
-/// State shared by all connections.
 pub(super) struct Server {
     pub(super) settings: Settings,
     pub(super) reader: Reader,

@@ -1,31 +1,19 @@
 //! The thread that runs the model.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::mpsc::{Receiver, UnboundedSender};
 use tokio::sync::oneshot;
 
-use decoder::generation::{
-    Ask, Drawing, GenerationError, GenerationOptions, SamplingKey, SharedBatch,
-};
+use decoder::generation::{Drawing, GenerationError, SamplingKey, SharedBatch};
 use decoder::model::Decoder;
 use decoder::scoring::score;
 
-use super::recording::Owner;
-
-/// Size of the decoding batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BatchCapacity {
-    /// Responses that decode together.
-    pub(crate) rows: usize,
-    /// Tokens of one prompt and response.
-    pub(crate) tokens: usize,
-    /// Decodes on the CPU, in f32 and bf16, by products made for few rows.
-    pub(crate) cpu_kernels: bool,
-}
+use super::recording::TurnPrompt;
+use super::request::{BatchCapacity, Request};
 
 /// A directory with other weights, and the place for the outcome of loading them.
 pub(crate) type Reload = (PathBuf, oneshot::Sender<Result<(), String>>);
@@ -37,18 +25,10 @@ pub(crate) enum ModelRequest {
     Reload(Reload),
 }
 
-/// Prompts of one request.
+/// A request that waits for the model.
 pub(crate) struct Work {
-    pub(crate) prompts: Vec<Vec<u32>>,
-    pub(crate) options: Arc<GenerationOptions>,
+    pub(crate) request: Arc<Request>,
     pub(crate) seed: u64,
-    pub(crate) top: usize,
-    /// True if the tokens of the prompts are scored.
-    pub(crate) scores: bool,
-    /// True if anything is drawn.
-    pub(crate) draws: bool,
-    /// Place of the rollout in a training step, and number of the request in the rollout.
-    pub(crate) turn: Option<(Owner, u64)>,
     pub(crate) events: UnboundedSender<RequestEvent>,
 }
 
@@ -56,10 +36,16 @@ pub(crate) struct Work {
 #[derive(Debug)]
 pub(crate) enum RequestEvent {
     /// `log π(x_t | x_<t)` in nats of each token of a prompt but the first, at temperature 1.
-    Scored { prompt: usize, log_prob: Vec<f64> },
+    Scored {
+        prompt: usize,
+        log_prob: Vec<f64>,
+    },
     /// One drawn token, and the number of reloads of the weights that drew it.
-    Drawn { prompt: usize, drawing: Drawing, version: u64 },
-    /// The request failed.
+    Drawn {
+        prompt: usize,
+        drawing: Drawing,
+        version: u64,
+    },
     Failed(GenerationError),
 }
 
@@ -71,23 +57,17 @@ pub(super) fn run(
 ) {
     let mut version = 0;
     while let Some((path, reply)) = serve(&decoder, &mut requests, capacity, version) {
-        let outcome = load_like(&decoder, &path).map(|loaded| {
-            decoder = loaded;
-            version += 1;
-        });
+        let loaded = Decoder::load(&path, decoder.device(), decoder.kind());
+        let outcome = match loaded {
+            Err(error) => Err(error.to_string()),
+            Ok(loaded) if loaded.config() == decoder.config() => {
+                (decoder, version) = (loaded, version + 1);
+                Ok(())
+            }
+            Ok(_) => Err(format!("{}: config.json is that of another model", path.display())),
+        };
         // The client may be gone; the weights are loaded all the same.
         let _heard = reply.send(outcome);
-    }
-}
-
-/// Loads weights from another directory for the same model.
-fn load_like(decoder: &Decoder, path: &Path) -> Result<Decoder, String> {
-    let loaded = Decoder::load(path, decoder.device(), decoder.kind());
-    let loaded = loaded.map_err(|error| error.to_string())?;
-    if loaded.config() == decoder.config() {
-        Ok(loaded)
-    } else {
-        Err(format!("{}: config.json is that of another model", path.display()))
     }
 }
 
@@ -153,23 +133,22 @@ fn admit(
     listeners: &mut HashMap<u64, (usize, UnboundedSender<RequestEvent>)>,
     next_id: &mut u64,
 ) {
-    let Work { prompts, options, seed, top, scores, draws, turn: _, events } = work;
+    let Work { request, seed, events } = work;
     if events.is_closed() {
         return;
     }
-    for (prompt, token_ids) in prompts.into_iter().enumerate() {
-        if scores {
-            let log_prob = score(decoder, &token_ids, 1.0).log_prob;
+    for (prompt, TurnPrompt { token_ids, .. }) in request.prompts.iter().enumerate() {
+        if request.echo && request.log_probs.is_some() {
+            let log_prob = score(decoder, token_ids, 1.0).log_prob;
             let _heard = events.send(RequestEvent::Scored { prompt, log_prob });
         }
-        if !draws {
+        if request.only_echo {
             continue;
         }
         let id = *next_id;
         *next_id += 1;
         let key = SamplingKey { seed, step: 0, prompt: prompt as u64 };
-        let ask = Ask { id, token_ids, key, options: Arc::clone(&options), top };
-        match batch.push(ask) {
+        match batch.push(request.ask(prompt, id, key)) {
             Ok(()) => drop(listeners.insert(id, (prompt, events.clone()))),
             Err(error) => {
                 let _heard = events.send(RequestEvent::Failed(error));

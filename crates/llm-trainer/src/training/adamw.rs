@@ -7,7 +7,6 @@ mod formats;
 mod host_step;
 mod narrow_step;
 mod over_ranks;
-mod place;
 mod saved;
 mod sharding;
 
@@ -17,7 +16,7 @@ use tch::{Device, Kind, Tensor};
 use torch_ext::{CudaKernels, TorchError, fused_adamw};
 use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
-use self::place::Place;
+use self::saved::Place;
 use self::sharding::Sharding;
 use super::split_weight::{is_narrow, wide_kind};
 use crate::host_memory::Memory;
@@ -47,19 +46,16 @@ pub struct AdamW {
     kernels: Result<Option<Arc<CudaKernels>>, String>,
 }
 
-/// A tensor that is stepped, with its state.
 #[derive(Debug)]
 struct Stepped {
     /// A parameter of the model, or this rank's shard of it.
     parameter: Tensor,
-    /// Place of the tensor within the model.
     place: Place,
     /// Gradient of the shard for one step; `None` where the parameter's own is taken.
     gradient: Option<Tensor>,
     /// Master weight: in `f32` at least, or its lower half as `i16` with the parameter as the upper one
     /// ([`split_weight`](super::split_weight)). `None`: the parameter is wide enough, or no master weight is wanted.
     copy: Option<Tensor>,
-    /// First and second moment.
     moments: [Tensor; 2],
 }
 
@@ -128,13 +124,9 @@ impl AdamW {
 
     /// Fresh state in `memory`. In the host's memory, steps run there piece by piece, and only parameters are on the device.
     pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
-        let placement = model.placement();
-        let named = model.trained_parameters().into_iter();
-        let placed = named.map(|(name, parameter)| {
-            (Place::of(&placement, &name, parameter.size()), parameter.shallow_clone())
-        });
-        let placed = placed.collect();
-        Self::of_placed(memory, placement, placed, options, seed)
+        let trained = model.trained_parameters().into_iter();
+        let trained = trained.map(|(name, parameter)| (name, parameter.shallow_clone()));
+        Self::over(memory, model.placement(), trained, options, seed)
     }
 
     /// Fresh state for any parameters.
@@ -143,12 +135,21 @@ impl AdamW {
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
-        let placement = Placement::default();
+        Self::over(Memory::Device, Placement::default(), trained, options, seed)
+    }
+
+    fn over(
+        memory: Memory,
+        placement: Placement,
+        trained: impl IntoIterator<Item = (String, Tensor)>,
+        options: &OptimizerSection,
+        seed: u64,
+    ) -> Self {
         let place = |(name, parameter): (String, Tensor)| {
             (Place::of(&placement, &name, parameter.size()), parameter)
         };
         let placed = trained.into_iter().map(place).collect();
-        Self::of_placed(Memory::Device, placement, placed, options, seed)
+        Self::of_placed(memory, placement, placed, options, seed)
     }
 
     fn of_placed(

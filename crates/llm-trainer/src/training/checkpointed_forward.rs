@@ -1,12 +1,12 @@
 //! One checkpointed forward pass of a whole mini-batch, block by block, for a later backward pass.
 
-use tch::Tensor;
+use tch::{Device, Tensor};
 use torch_ext::TorchError;
 
 use super::packed::PackedSequences;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics, statistics_of, to_f64};
-use super::token_layout::TokenLayout;
-use crate::host_memory::{bring_back, send_away};
+use super::sequence::TokenLayout;
+use crate::host_memory::sent;
 use decoder::head::{TokenCotangent, token_statistics_backward};
 use decoder::model::{EmbeddingSum, HeadSum};
 use run_plan::plan::activation_bytes_per_token;
@@ -46,8 +46,7 @@ impl<'a> PolicyPass<'a> {
         let scalar_bytes = model.kind().elt_size_in_bytes();
         let bytes_per_token = activation_bytes_per_token(model.config(), scalar_bytes);
         let mut room = if model.is_local() { pass.activation_bytes } else { 0 };
-        let mut blocks: Vec<Vec<BlockRun>> = Vec::new();
-        blocks.resize_with(model.block_count(), Vec::new);
+        let mut blocks: Vec<_> = (0..model.block_count()).map(|_| Vec::new()).collect();
         let (micro_batches, last) = self.through_blocks(sequences, |index, _, part, x| {
             let mut input = leaf(x);
             let needed = part.tokens().saturating_mul(bytes_per_token);
@@ -60,7 +59,7 @@ impl<'a> PolicyPass<'a> {
                 None => tch::no_grad(|| part.block(model, index, &input)),
             };
             if output.is_none() && pass.block_inputs.is_host() {
-                input = send_away(&input);
+                input = sent(&input, Device::Cpu);
             }
             blocks[index].push(BlockRun { input, output });
             next
@@ -122,7 +121,7 @@ impl CheckpointedForward<'_> {
             for ((part, run), gradient) in micro_batches.iter().zip(runs).zip(&mut gradients) {
                 let BlockRun { mut input, output } = run;
                 if output.is_none() && pass.block_inputs.is_host() {
-                    input = leaf(&bring_back(&input, model.device()));
+                    input = leaf(&sent(&input, model.device()));
                 }
                 *gradient = part.block_backward(&mut block, &input, output, gradient)?;
             }

@@ -3,31 +3,31 @@
 //! All rollouts that wait for the policy are answered together, once every other harness waits or has ended. What decodes beside
 //! what then depends on the harnesses alone: a run with deterministic ones repeats to the bit.
 
-mod harnesses;
-mod played;
-
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use counter_rng::{Purpose, hash};
-use decoder::generation::{Ask, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
+use decoder::generation::{Finish, GenerationError, GenerationOptions, SamplingKey, SharedBatch};
 use decoder::model::Decoder;
 use model_files::chat_template::ChatTemplate;
 use model_files::model_config::ModelConfig;
+use question_data::dataset::Question;
 use question_data::prompt::Prompt;
+use serde::Serialize;
 use training_run::config::{EnvironmentSection, RunConfig};
 
-use super::response_text::ResponseText;
+use super::judge::ResponseText;
+use super::line_process::{LineProcess, reward};
+use super::sequence::{Given, Sequence};
 use crate::serve::{
     BatchCapacity, FREE_PORT, ModelRequest, OpenPort, Owner, Reader, Recording, RequestEvent,
     Rollouts, Settings, Terms, Work, open,
 };
-use harnesses::{Event, Harnesses, Task};
-pub(crate) use played::Played;
 
 /// Name of the policy in requests.
 const MODEL_NAME: &str = "policy";
@@ -41,9 +41,9 @@ pub(crate) struct Environment {
     api_key: String,
     terms: Arc<Terms>,
     rollouts: Arc<Rollouts>,
-    harnesses: Harnesses,
     events: Sender<Event>,
-    heard: Mutex<Receiver<Event>>,
+    /// Events, and the processes that play, each one rollout at a time: one starts with its first rollout, and again after a failure.
+    harnesses: Mutex<(Receiver<Event>, Vec<Option<LineProcess>>)>,
 }
 
 /// Rollouts that are played now.
@@ -116,9 +116,9 @@ impl Environment {
                 }
             }
         })?;
-        let harnesses = Harnesses::new(section);
-        let (section, heard) = (section.clone(), Mutex::new(heard));
-        Ok(Some(Self { section, address, api_key, terms, rollouts, harnesses, events, heard }))
+        let processes = std::iter::repeat_with(|| None).take(section.workers).collect();
+        let (section, harnesses) = (section.clone(), Mutex::new((heard, processes)));
+        Ok(Some(Self { section, address, api_key, terms, rollouts, events, harnesses }))
     }
 
     /// Plays `options.samples` rollouts of each prompt's question; of a rollout that failed, the reason.
@@ -131,7 +131,9 @@ impl Environment {
         options: &GenerationOptions,
         tell: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<Result<Played, String>>> {
-        let heard = self.heard.lock().map_err(|_| anyhow::anyhow!("a play panicked"))?;
+        let harnesses = self.harnesses.lock();
+        let mut harnesses = harnesses.map_err(|_| anyhow::anyhow!("a play panicked"))?;
+        let (heard, processes) = &mut *harnesses;
         let mut play = Play {
             environment: self,
             prompts,
@@ -144,8 +146,8 @@ impl Environment {
             ended: BTreeMap::new(),
         };
         let total = prompts.len() * options.samples;
-        for harness in 0..self.section.workers.min(total) {
-            play.begin(harness)?;
+        for (harness, process) in processes.iter_mut().enumerate().take(total) {
+            play.begin(harness, process.take())?;
         }
         let rows = options.rows.min(self.section.workers);
         let mut batch =
@@ -153,12 +155,13 @@ impl Environment {
         while play.ended.len() < total {
             match heard.recv().context("the requests' thread has ended")? {
                 Event::Asked(work) => play.ask(work),
-                Event::Ended { place, answer } => {
+                Event::Ended { place, answer, process } => {
                     if let Some(harness) = play.end(place, answer) {
+                        processes[harness] = process;
                         let count = play.ended.len();
                         tell(&format!("playing: {count} of {total} rollouts"));
                         if play.next < total {
-                            play.begin(harness)?;
+                            play.begin(harness, processes[harness].take())?;
                         }
                     }
                 }
@@ -172,15 +175,15 @@ impl Environment {
 }
 
 impl Play<'_> {
-    /// Gives the next rollout to a harness.
-    fn begin(&mut self, harness: usize) -> anyhow::Result<()> {
+    /// Gives the next rollout to a harness, to a new process if it has none; a thread waits for the answer.
+    fn begin(&mut self, harness: usize, process: Option<LineProcess>) -> anyhow::Result<()> {
         let (environment, place) = (self.environment, self.next);
         self.next += 1;
         let (prompt, member) = (place / self.options.samples, place % self.options.samples);
         let key = SamplingKey { prompt: self.first.prompt + prompt as u64, ..self.first };
         let (id, member, sampling) = (self.id(place), member as u64, self.options.sampling);
         let owner = Owner { place, key, member, sampling, terms: Arc::clone(&environment.terms) };
-        environment.rollouts.begin(id.clone(), Recording::owned(owner));
+        environment.rollouts.begin(id.clone(), owner);
         self.playing.insert(place, harness);
         let task = Task {
             rollout: &id,
@@ -190,7 +193,20 @@ impl Play<'_> {
             question: &self.prompts[prompt].question,
             prompt_token_ids: &self.prompts[prompt].tokens,
         };
-        environment.harnesses.play(harness, place, &task, &environment.events)
+        let line = serde_json::to_string(&task)? + "\n";
+        let EnvironmentSection { command, timeout_seconds, .. } = &environment.section;
+        let mut process = process.map_or_else(|| LineProcess::start(command), Ok)?;
+        let (wait, events) =
+            (Duration::from_secs_f64(*timeout_seconds), environment.events.clone());
+        std::thread::Builder::new().name(format!("rollout {id}")).spawn(move || {
+            let answers = process.answers(&[line], wait);
+            let answer = answers.map(|mut lines| lines.pop().unwrap_or_default());
+            let answer = answer.map_err(|error| format!("{error:#}"));
+            let process = answer.is_ok().then_some(process);
+            // The run may have ended.
+            let _heard = events.send(Event::Ended { place, answer, process });
+        })?;
+        Ok(())
     }
 
     fn id(&self, place: usize) -> String {
@@ -201,7 +217,7 @@ impl Play<'_> {
 
     /// Takes a request to the policy; those of rollouts that have ended are dropped, which refuses them.
     fn ask(&mut self, work: Work) {
-        let Some((owner, _)) = &work.turn else { return };
+        let Some((_, Some(owner))) = &work.request.turn else { return };
         let is_of_step = SamplingKey { prompt: self.first.prompt, ..owner.key } == self.first;
         if is_of_step && self.playing.contains_key(&owner.place) {
             self.waiting.entry(owner.place).or_default().push(work);
@@ -224,15 +240,12 @@ impl Play<'_> {
         let mut listeners = BTreeMap::new();
         let works = std::mem::take(&mut self.waiting).into_values().flatten();
         for (id, work) in (0..).zip(works) {
-            let Some(((owner, turn), token_ids)) = work.turn.zip(work.prompts.into_iter().next())
-            else {
-                continue;
-            };
+            // A request of a rollout has one prompt.
+            let Some((turn, Some(owner))) = &work.request.turn else { continue };
             let SamplingKey { seed, step, prompt } = owner.key;
-            let seed = hash([seed, Purpose::Turn as u64, owner.member, turn]);
+            let seed = hash([seed, Purpose::Turn as u64, owner.member, *turn]);
             let key = SamplingKey { seed, step, prompt };
-            let ask = Ask { id, token_ids, key, options: work.options, top: work.top };
-            match batch.push(ask) {
+            match batch.push(work.request.ask(0, id, key)) {
                 Ok(()) => drop(listeners.insert(id, work.events)),
                 Err(error) => drop(work.events.send(RequestEvent::Failed(error))),
             }
@@ -245,5 +258,77 @@ impl Play<'_> {
             })?;
         }
         Ok(())
+    }
+}
+
+enum Event {
+    Asked(Work),
+    /// The rollout at `place` has ended with a line, or failed with the reason and without its process.
+    Ended {
+        place: usize,
+        answer: Result<String, String>,
+        process: Option<LineProcess>,
+    },
+}
+
+/// A rollout as a harness is given it, one line of JSON.
+#[derive(Debug, Serialize)]
+struct Task<'a> {
+    rollout: &'a str,
+    /// Address for a client of OpenAI's interface.
+    base_url: String,
+    api_key: &'a str,
+    model: &'a str,
+    /// The question with its known answer: `id`, `problem`, `answer`, `source` and `context`.
+    question: &'a Question,
+    /// The prompt of a run without harness.
+    prompt_token_ids: &'a [u32],
+}
+
+/// Tokens of a rollout as they were served, and its reward.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Played {
+    pub(crate) sequence: Sequence,
+    /// Log-probability of each response token as drawn, in nats.
+    pub(crate) log_prob: Vec<f64>,
+    /// True if the last turn was truncated at a length limit.
+    pub(crate) truncated: bool,
+    /// Index of the first response token of the last turn.
+    pub(crate) last_turn: usize,
+    pub(crate) reward: f64,
+}
+
+impl Played {
+    /// Joins the recorded sequences of a rollout. The harness's `answer` is its reward, or it has posted one before.
+    pub(super) fn of(recording: Recording, answer: &str) -> Result<Self, String> {
+        let shown: String = answer.trim_end().chars().take(80).collect();
+        let reward = reward(answer).or(recording.reward).filter(|reward| reward.is_finite());
+        let reward = reward.ok_or_else(|| {
+            format!("{shown:?} has no reward, expected a finite number or {{\"reward\": NUMBER}}")
+        })?;
+        let mut sequence = Sequence::new(Vec::new(), Vec::new());
+        let (mut log_prob, mut truncated, mut last_turn) = (Vec::new(), false, 0);
+        for recorded in recording.sequences {
+            let (mut read, mut restarts) = (0, true);
+            for turn in recorded.turns {
+                let token_ids = recorded.token_ids[read..turn.start].to_vec();
+                read = turn.start + turn.log_prob.len();
+                if sequence.prompt.is_empty() {
+                    sequence.prompt = token_ids;
+                } else if !token_ids.is_empty() {
+                    let before = sequence.response.len();
+                    sequence.given.push(Given { before, token_ids, restarts });
+                }
+                last_turn = sequence.response.len();
+                sequence.response.extend(&recorded.token_ids[turn.start..read]);
+                log_prob.extend(turn.log_prob);
+                truncated = turn.finish == Finish::Length;
+                restarts = false;
+            }
+        }
+        if sequence.response.is_empty() {
+            return Err("the policy was asked nothing".to_owned());
+        }
+        Ok(Self { sequence, log_prob, truncated, last_turn, reward })
     }
 }

@@ -1,25 +1,25 @@
 //! Decodes, judges and rewards responses; judges on other threads while the rest are still sampled.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use code_sandbox::{Helper, Sandbox};
-use model_files::text_tokenizer::TextTokenizer;
+use decoder::generation::{Finish, Generated, GenerationOptions, Listener, Tally};
+use model_files::sampling::Sampling;
+use model_files::stop_strings::StopStrings;
+use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use question_data::dataset::Question;
 use question_data::ground_truth::{GroundTruth, RewardKind, RewardKinds};
 use question_data::prompt::Prompt;
 use rayon::{Scope, ThreadPool, ThreadPoolBuilder};
 use reward_math::{Options, Reward};
 use rl_losses::OverlongPenalty;
-use training_run::config::RunConfig;
+use training_run::config::{RolloutSection, RunConfig};
 
-use super::custom_reward::{CustomReward, RewardInput};
-use super::response_text::ResponseText;
-use super::reward_program::custom_reward;
+use super::custom_reward::{CustomReward, RewardInput, custom_reward};
 use super::sample::Sample;
 use super::sequence::Sequence;
-use decoder::generation::{Finish, Generated, Listener, Tally};
 
 /// Interval between progress messages.
 const TELL_EVERY: Duration = Duration::from_millis(500);
@@ -45,7 +45,7 @@ impl Judge {
     /// Compares answers as expressions, and rewards the right ones.
     pub(crate) fn plain(tokenizer: TextTokenizer, options: Options) -> anyhow::Result<Self> {
         Ok(Self {
-            text: ResponseText::plain(tokenizer),
+            text: ResponseText { tokenizer, end_ids: vec![], stop_ids: vec![], stop_strings: None },
             options,
             kinds: RewardKinds::default(),
             sandbox: None,
@@ -76,7 +76,6 @@ impl Judge {
         })
     }
 
-    /// Parses the known answer to a question.
     pub(super) fn truth(&self, question: &Question) -> anyhow::Result<GroundTruth> {
         known_answer(self.kinds.of(&question.source), question, &self.options)
     }
@@ -153,14 +152,11 @@ pub(super) struct Grader<'a, 'scope> {
     pub(super) scope: &'a Scope<'scope>,
     pub(super) judge: &'scope Judge,
     pub(super) prompts: &'scope [&'scope Prompt],
-    /// One ground truth per prompt.
     pub(super) truths: &'scope [GroundTruth],
-    /// One slot per response, prompt after prompt.
     pub(super) places: &'scope Places,
     /// Takes progress messages, at intervals.
     pub(super) tell: &'a dyn Fn(&str),
     pub(super) started: Instant,
-    /// Time of the last message.
     pub(super) told: Instant,
 }
 
@@ -185,6 +181,55 @@ impl Listener for Grader<'_, '_> {
         (self.tell)(&format!(
             "sampling: {finished} of {total} responses, {truncated} truncated, {rate:.0} tokens/s"
         ));
+    }
+}
+
+/// Converts token ids to the text of a response, and defines where it ends.
+#[derive(Debug)]
+pub(super) struct ResponseText {
+    pub(super) tokenizer: TextTokenizer,
+    /// Tokens that end a response according to the model's files.
+    pub(super) end_ids: Vec<u32>,
+    /// `end_ids`, and the stop tokens of the run's configuration.
+    pub(super) stop_ids: Vec<u32>,
+    /// Texts that end a response and are not judged.
+    stop_strings: Option<Arc<StopStrings>>,
+}
+
+impl ResponseText {
+    /// Loads the tokenizer and stop settings from the model's directory and the configuration.
+    pub(super) fn load(config: &RunConfig) -> anyhow::Result<Self> {
+        let tokenizer = TextTokenizer::load(&config.model.path)?;
+        let end_ids = tokenizer.eos_ids(&config.model.path)?;
+        let (special, stop_strings) = StopStrings::split(&tokenizer, &config.rollout.stop)?;
+        let mut stop_ids = end_ids.clone();
+        stop_ids.extend(config.rollout.stop_token_ids.iter().chain(&special));
+        Ok(Self { tokenizer, end_ids, stop_ids, stop_strings: stop_strings.map(Arc::new) })
+    }
+
+    /// The text of a response up to a stop string.
+    pub(super) fn decode(&self, token_ids: &[u32]) -> Result<String, TokenizerError> {
+        let text = self.tokenizer.decode(token_ids)?;
+        Ok(self.stop_strings.as_ref().map_or(text.as_str(), |stops| stops.cut(&text)).to_owned())
+    }
+
+    /// Options for sampling `samples` responses to each prompt.
+    pub(super) fn options(
+        &self,
+        section: &RolloutSection,
+        samples: usize,
+        sampling: Sampling,
+    ) -> GenerationOptions {
+        GenerationOptions {
+            samples,
+            max_new_tokens: section.max_response_tokens,
+            sampling,
+            stop_ids: self.stop_ids.clone(),
+            stop_strings: self.stop_strings.clone(),
+            rows: section.rows,
+            cpu_kernels: section.cpu_kernels,
+            ..GenerationOptions::default()
+        }
     }
 }
 

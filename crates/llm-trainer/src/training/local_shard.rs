@@ -1,15 +1,10 @@
 //! The sequences of a batch that this rank works on, and passes over those of all ranks.
 
-use std::ops::Range;
-
 use rl_losses::{Aggregation, PlanError, PlanSummary, PolicyLoss, Share, StepPlan, TokenBatch};
 use training_run::partition::{balanced_partition, sequence_cost};
 
-use super::policy_pass::{PolicyPass, Statistics};
-use super::sequence::Sequence;
-use super::token_layout::TokenLayout;
-use super::update_error::UpdateError;
-use super::used_routes::UsedRoutes;
+use super::policy_pass::{PolicyPass, Statistics, UsedRoutes};
+use super::sequence::{Sequence, TokenLayout};
 use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
 
@@ -22,14 +17,6 @@ pub struct Buckets {
     pub fractions: Vec<f64>,
 }
 
-impl Buckets {
-    /// The buckets of a range of the sequences.
-    pub(super) fn within(&self, sequences: Range<usize>) -> Self {
-        Self { buckets: self.buckets[sequences].to_vec(), fractions: self.fractions.clone() }
-    }
-}
-
-/// This rank's sequences of a batch.
 #[derive(Debug)]
 pub(super) struct LocalShard<'a> {
     /// This rank's sequences, in the order of the batch.
@@ -84,10 +71,17 @@ impl<'a> LocalShard<'a> {
         Ok(column)
     }
 
-    /// Gathers the experts of the whole batch from every rank's part; the same on every rank.
-    pub(super) fn gather_routes(&self, local: UsedRoutes) -> Result<UsedRoutes, RankError> {
-        let parts = self.ranks.gather("experts", local)?;
-        Ok(UsedRoutes::joined(parts, &self.shards, self.batch.lengths().len()))
+    /// Gathers the statistics of the whole batch, by `model`; the same on every rank.
+    fn gathered(&self, model: &Decoder, local: &Statistics) -> Result<Statistics, RankError> {
+        model.check_blocks()?;
+        let squared_score = local.squared_score.as_deref();
+        let squared_score =
+            squared_score.map(|column| self.gather("squared scores", column)).transpose()?;
+        Ok(Statistics {
+            log_prob: self.gather("log-probabilities", &local.log_prob)?,
+            entropy: self.gather("entropies", &local.entropy)?,
+            squared_score,
+        })
     }
 
     /// Plans the loss over the whole batch and returns this rank's tokens with their part of the plan. If the tokens of any
@@ -95,12 +89,12 @@ impl<'a> LocalShard<'a> {
     pub(super) fn plan<'t>(
         &self,
         loss: &PolicyLoss,
-        tokens: Result<TokenBatch<'t>, UpdateError>,
+        tokens: anyhow::Result<TokenBatch<'t>>,
         aggregation: &Aggregation,
         by_difficulty: Option<&Buckets>,
         selection: &mut impl rand::Rng,
-        plan_error: impl Fn(PlanError) -> UpdateError,
-    ) -> Result<(TokenBatch<'t>, StepPlan), UpdateError> {
+        plan_error: impl Fn(PlanError) -> anyhow::Error,
+    ) -> anyhow::Result<(TokenBatch<'t>, StepPlan)> {
         let (lengths, rows) = (self.batch.lengths(), self.rows());
         let share = match by_difficulty {
             None => Share::of(lengths, rows),
@@ -147,43 +141,27 @@ fn cost(model: &Decoder, sequence: &Sequence) -> u128 {
     sequence_cost(sequence.len(), block, heads) + head / config.num_hidden_layers.max(1) as u128
 }
 
-/// A [`PolicyPass`] over all ranks; every rank gets the result of a single process.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct DistributedPass<'a> {
-    pub(super) pass: PolicyPass<'a>,
-    pub(super) ranks: &'a Ranks,
-}
-
-impl DistributedPass<'_> {
-    /// Statistics of every response token.
-    pub(super) fn statistics(&self, sequences: &[&Sequence]) -> Result<Statistics, RankError> {
-        let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
-        self.gathered(&shard, &self.pass.statistics(&shard.sequences))
+impl PolicyPass<'_> {
+    /// Computes [`statistics`](Self::statistics) over all ranks; every rank gets those of a single process.
+    pub(super) fn statistics_over(
+        &self,
+        ranks: &Ranks,
+        sequences: &[&Sequence],
+    ) -> Result<Statistics, RankError> {
+        let shard = LocalShard::of(self.model, sequences, ranks);
+        shard.gathered(self.model, &self.statistics(&shard.sequences))
     }
 
-    /// Computes [`statistics`](Self::statistics); also returns the experts used.
-    pub(super) fn statistics_and_routes(
+    /// Computes [`statistics_over`](Self::statistics_over) all ranks; also returns the experts used.
+    pub(super) fn statistics_and_routes_over(
         &self,
+        ranks: &Ranks,
         sequences: &[&Sequence],
     ) -> Result<(Statistics, UsedRoutes), RankError> {
-        let shard = LocalShard::of(self.pass.model, sequences, self.ranks);
-        let (local, routes) = self.pass.statistics_and_routes(&shard.sequences);
-        Ok((self.gathered(&shard, &local)?, shard.gather_routes(routes)?))
-    }
-
-    fn gathered(
-        &self,
-        shard: &LocalShard<'_>,
-        local: &Statistics,
-    ) -> Result<Statistics, RankError> {
-        self.pass.model.check_blocks()?;
-        let squared_score = local.squared_score.as_deref();
-        let squared_score =
-            squared_score.map(|column| shard.gather("squared scores", column)).transpose()?;
-        Ok(Statistics {
-            log_prob: shard.gather("log-probabilities", &local.log_prob)?,
-            entropy: shard.gather("entropies", &local.entropy)?,
-            squared_score,
-        })
+        let shard = LocalShard::of(self.model, sequences, ranks);
+        let (local, routes) = self.statistics_and_routes(&shard.sequences);
+        let statistics = shard.gathered(self.model, &local)?;
+        let parts = ranks.gather("experts", routes)?;
+        Ok((statistics, UsedRoutes::joined(parts, &shard.shards, sequences.len())))
     }
 }

@@ -145,11 +145,9 @@ fn record_covariances(metrics: &mut StepMetrics, advantage: &[f64], log_prob: &[
             metrics.insert(name, top);
         }
     }
-    let weighted: Vec<f64> = advantage
-        .iter()
-        .zip(log_prob)
-        .map(|(advantage, log_prob)| log_prob.exp() * advantage)
-        .collect();
+    let pairs = std::iter::zip(advantage, log_prob);
+    let weighted: Vec<f64> =
+        pairs.map(|(advantage, log_prob)| log_prob.exp() * advantage).collect();
     metrics.insert(metric!("cov/theorem1"), mean(&token_covariances(&weighted, log_prob)));
 }
 
@@ -177,7 +175,6 @@ fn record_covariances_by_difficulty(metrics: &mut StepMetrics, scored: &ScoredRo
     }
 }
 
-/// Records the results of the step's updates.
 pub(super) fn record_update(metrics: &mut StepMetrics, sums: &UpdateSums, learning_rate: f64) {
     let per_update = |sum: f64| sum / sums.updates as f64;
     metrics.insert(metric!("actor/lr"), learning_rate);

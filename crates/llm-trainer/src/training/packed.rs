@@ -68,12 +68,11 @@ impl PackedSequences {
         }
         let device = model.device();
         let tensor = |column: &[i64]| Tensor::from_slice(column).to_device(device);
-        let recorded: Vec<(Option<&Routes>, usize)> = rows
-            .iter()
-            .map(|&row| (sequences[row].routes.as_ref(), sequences[row].len()))
-            .collect();
-        let shape = RouteShape::of(model.config())
-            .filter(|_| recorded.iter().any(|(routes, _)| routes.is_some()));
+        let recorded =
+            rows.iter().map(|&row| (sequences[row].routes.as_ref(), sequences[row].len()));
+        let recorded: Vec<(Option<&Routes>, usize)> = recorded.collect();
+        let is_recorded = recorded.iter().any(|(routes, _)| routes.is_some());
+        let shape = RouteShape::of(model.config()).filter(|_| is_recorded);
         Self {
             token_ids: tensor(&token_ids).unsqueeze(0),
             lengths: PackedLengths::new(lengths, device, model.kind()),
@@ -97,8 +96,7 @@ impl PackedSequences {
         usize::try_from(self.lengths.tokens()).expect("lengths are positive")
     }
 
-    /// Backward pass of a block: maps the cotangent of its output to that of its `input`, both `[1, tokens, hidden]`. See
-    /// [`BlockBackward::vjp`].
+    /// Maps the cotangent of a block's output to that of its `input`, both `[1, tokens, hidden]`; see [`BlockBackward::vjp`].
     pub(super) fn block_backward(
         &self,
         block: &mut BlockBackward<'_>,

@@ -6,7 +6,7 @@ use rand::seq::{SliceRandom, index};
 use tch::{Kind, Tensor};
 
 use super::policy_pass::{PolicyPass, Sequence};
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 use crate::host_memory::Memory;
 
 /// States of the policy before an update, drawn at random from a step, and the head before it.

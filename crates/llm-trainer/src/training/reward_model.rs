@@ -5,6 +5,7 @@
 use std::iter::zip;
 use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use counter_rng::{Purpose, purpose_seed};
 use rl_losses::{
     AdvantageEstimator, ColumnError, OutcomeAgreement, OutcomeLoss, outcome_agreement,
@@ -17,10 +18,9 @@ use training_run::schedule::Schedule;
 
 use super::adamw::AdamW;
 use super::adapter::adapted;
-use super::local_shard::{DistributedPass, LocalShard};
+use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence};
-use super::token_layout::TokenLayout;
-use super::update_error::UpdateError;
+use super::sequence::TokenLayout;
 use crate::host_memory::Memory;
 use decoder::model::Decoder;
 use ranks::{RankError, Ranks};
@@ -62,7 +62,7 @@ pub struct Learnt {
 ///
 /// # Errors
 ///
-/// [`UpdateError`], on every rank if on one: a log-probability is not finite, or libtorch refuses.
+/// On every rank if on one: a log-probability is not finite, or libtorch refuses.
 pub fn learn_outcomes(
     ranks: &Ranks,
     pass: &PolicyPass<'_>,
@@ -71,7 +71,7 @@ pub fn learn_outcomes(
     batch: OutcomeBatch<'_>,
     step: u64,
     learning_rate: impl Fn(usize) -> f64,
-) -> Result<Learnt, UpdateError> {
+) -> anyhow::Result<Learnt> {
     let mut learnt = Learnt::default();
     let size = batch.mini_batch_sequences;
     for (sequences, outcomes) in batch.sequences.chunks(size).zip(batch.outcomes.chunks(size)) {
@@ -83,8 +83,7 @@ pub fn learn_outcomes(
         let reference = &batch.reference_log_prob[first..first + log_prob.len()];
         let log_ratio = log_ratios(&log_prob, reference);
         let loss = cross_entropy(&log_ratio, sequences, outcomes, beta).map_err(|error| {
-            let (model, mini_batch) = ("reward model, ", learnt.updates);
-            UpdateError::MiniBatch { model, step, mini_batch, part: "", source: error.into() }
+            anyhow!("reward model, mini-batch {} of step {step}: {error}", learnt.updates)
         })?;
         learnt.loss += loss.value * sequences.len() as f64;
         learnt.rewards.extend(loss.rewards);
@@ -127,7 +126,6 @@ pub(super) struct RewardModelOutput {
     pub(super) learning_rate: Option<f64>,
 }
 
-/// The reward model of a run.
 #[derive(Debug)]
 pub(super) struct RewardModel {
     model: Decoder,
@@ -147,7 +145,7 @@ const FOLDER: &str = "reward_model";
 const OPTIMIZER: &str = "reward_model_optimizer.safetensors";
 
 /// Frozen models that are already in memory, with the directories they came from.
-pub(super) type Frozen<'a> = [(&'a Path, &'a Decoder)];
+type Frozen<'a> = [(&'a Path, &'a Decoder)];
 
 impl RewardModel {
     /// The reward model that a run configures, restored from `checkpoint` if it has learnt before.
@@ -199,7 +197,6 @@ impl RewardModel {
         Ok(Some(Self { model, reference, optimizer, schedule, section, beta }))
     }
 
-    /// Returns true if the reward model learns.
     pub(super) fn learns(&self) -> bool {
         self.optimizer.is_some()
     }
@@ -225,8 +222,7 @@ impl RewardModel {
         let without_mask = |sequence: &&Sequence| sequence.until(sequence.response.len());
         let sequences: Vec<Sequence> = sequences.iter().map(without_mask).collect();
         let sequences: &[&Sequence] = &sequences.iter().collect::<Vec<_>>();
-        let pass = pass(&self.reference, config);
-        let reference = DistributedPass { pass, ranks }.statistics(sequences)?.log_prob;
+        let reference = pass(&self.reference, config).statistics_over(ranks, sequences)?.log_prob;
         let group_size = config.rollout.group_size;
         let batch = OutcomeBatch {
             sequences,
@@ -256,7 +252,7 @@ impl RewardModel {
         let OutcomeBatch { sequences, outcomes, reference_log_prob, .. } = batch;
         let pass = pass(&self.model, config);
         let score = || {
-            let log_prob = DistributedPass { pass, ranks }.statistics(sequences)?.log_prob;
+            let log_prob = pass.statistics_over(ranks, sequences)?.log_prob;
             Ok::<_, RankError>(log_ratios(&log_prob, reference_log_prob))
         };
         let Some(optimizer) = &mut self.optimizer else {

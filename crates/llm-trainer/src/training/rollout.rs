@@ -31,7 +31,6 @@ pub(crate) struct Rollout {
     pub(crate) dropped: Vec<(usize, String)>,
 }
 
-/// Engine that samples the responses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Engine<'a> {
     /// The policy in this process.
@@ -105,17 +104,13 @@ impl SamplingPass<'_> {
     ) -> anyhow::Result<Rollout> {
         let Self { options, judge, .. } = *self;
         let started = Instant::now();
-        let requests: Vec<PromptRequest<'_>> = (first.prompt..)
-            .zip(prompts)
-            .map(|(index, prompt)| PromptRequest {
-                token_ids: &prompt.tokens,
-                key: SamplingKey { prompt: index, ..first },
-            })
-            .collect();
-        let truths = prompts
-            .iter()
-            .map(|prompt| judge.truth(&prompt.question))
-            .collect::<anyhow::Result<Vec<GroundTruth>>>()?;
+        let requests = (first.prompt..).zip(prompts).map(|(prompt, asked)| PromptRequest {
+            token_ids: &asked.tokens,
+            key: SamplingKey { prompt, ..first },
+        });
+        let requests: Vec<PromptRequest<'_>> = requests.collect();
+        let truths = prompts.iter().map(|prompt| judge.truth(&prompt.question));
+        let truths = truths.collect::<anyhow::Result<Vec<GroundTruth>>>()?;
         let places: Places =
             std::iter::repeat_with(OnceLock::new).take(prompts.len() * options.samples).collect();
         let (mut generation_seconds, mut drawn) = (0.0, Drawn::default());
@@ -144,7 +139,7 @@ impl SamplingPass<'_> {
         for (sample, versions) in samples.iter_mut().zip(drawn.versions) {
             sample.versions = versions;
         }
-        let retokenised = drawn.retokenised;
+        let Drawn { retokenised, .. } = drawn;
         let dropped = Vec::new();
         Ok(Rollout { samples, generation_seconds, judging_seconds, retokenised, dropped })
     }

@@ -6,10 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::sequence::Sequence;
 
-/// One sampled response.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Sample {
-    /// Prompt and response tokens.
     pub(crate) sequence: Sequence,
     /// `log π(y_t)` as sampled, in nats; over the sampling mask [`Sequence::mask`] if there is one.
     pub(crate) rollout_log_prob: Vec<f64>,
@@ -75,7 +73,6 @@ pub(crate) struct QuestionGroup {
 pub(super) struct GroupBounds {
     pub(super) questions: usize,
     pub(super) group_size: usize,
-    /// Number of tokens of the model's vocabulary.
     pub(super) vocab_size: usize,
     /// Sizes of routes, if the model has experts.
     pub(super) routes: Option<RouteShape>,

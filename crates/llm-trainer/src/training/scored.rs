@@ -8,7 +8,7 @@ use training_run::config::{KlPlacement, ReferenceKl};
 
 use super::policy_pass::{Sequence, Statistics};
 use super::sample::Sample;
-use super::token_layout::TokenLayout;
+use super::sequence::TokenLayout;
 use super::update::UpdateColumns;
 
 /// The columns of one rollout batch.
@@ -139,7 +139,6 @@ impl ScoredRollout {
         Ok(self)
     }
 
-    /// Prompts and responses as token ids.
     pub(super) fn sequences(&self) -> Vec<&Sequence> {
         self.samples.iter().map(|sample| &sample.sequence).collect()
     }

@@ -1,15 +1,11 @@
 //! The training loop of one run.
 
 pub(crate) mod checkpoint;
-mod control;
-mod drawer;
 mod evaluation;
-mod metrics_feed;
 mod policy;
 mod preflight;
 mod questions;
 mod recorder;
-mod replay;
 mod sampler;
 mod start;
 mod step_record;
@@ -34,18 +30,16 @@ use super::sample::{QuestionGroup, Sample};
 use super::scored::ScoredRollout;
 use super::trainer_state::TrainerState;
 use super::update::{StepKey, UpdateSums, update};
-use control::control;
 use decoder::generation::kernels_left_out;
-use metrics_feed::MetricsFeed;
 use policy::Policy;
 use ranks::DeviceMesh;
-use recorder::Recorder;
+use recorder::{MetricsFeed, Recorder};
 use sampler::Sampler;
 use step_record::StepRecord;
-use update_plan::UpdatePlan;
+use update_plan::{UpdatePlan, control};
 
 pub(crate) use preflight::preflight;
-pub(crate) use replay::RolloutSource;
+pub(crate) use sampler::RolloutSource;
 
 /// A run in progress.
 #[derive(Debug)]
@@ -98,7 +92,6 @@ impl Trainer {
         self
     }
 
-    /// Takes the run's responses from `source`.
     #[must_use]
     pub(crate) fn with_rollouts(mut self, source: RolloutSource) -> Self {
         self.sampler.source = source;
@@ -175,8 +168,7 @@ impl Trainer {
         Ok(())
     }
 
-    /// Computes rewards, statistics and advantages of the responses. Writes them at once, so that responses that make an update
-    /// fail can be read.
+    /// Computes rewards, statistics and advantages, and writes them at once: responses that make an update fail can be read.
     fn score(
         &mut self,
         groups: &[SampledGroup<QuestionGroup>],

@@ -94,8 +94,7 @@ impl TrainerState {
         counts.into_iter().find_map(fault)
     }
 
-    /// Records a step. Returns warnings and, if the run should end, the reason. `samples` is the file with the step's
-    /// responses.
+    /// Records a step, whose responses are in the file `samples`. Returns warnings and, if the run should end, the reason.
     pub(super) fn guard(
         &mut self,
         guard: &GuardSection,

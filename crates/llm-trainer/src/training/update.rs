@@ -1,7 +1,9 @@
 //! The update: mini-batches of a rollout batch, each planned over all its tokens before its backward pass.
 
+use std::fmt::Display;
 use std::time::Instant;
 
+use anyhow::anyhow;
 use counter_rng::{Purpose, step_rng};
 use rayon::prelude::*;
 use rl_losses::{
@@ -13,8 +15,7 @@ use super::adamw::{AdamW, StepOutcome};
 pub use super::local_shard::Buckets;
 use super::local_shard::LocalShard;
 use super::policy_pass::{Cotangent, PolicyPass, Sequence, Statistics};
-use super::token_layout::TokenLayout;
-pub use super::update_error::UpdateError;
+use super::sequence::TokenLayout;
 use ranks::Ranks;
 
 /// Seed of the run and number of the step; all noise of a step is a function of the two.
@@ -123,7 +124,7 @@ pub struct UpdateSums {
 ///
 /// # Errors
 ///
-/// [`UpdateError`], on every rank if on one: the policy's statistics are not finite, or libtorch refuses.
+/// On every rank if on one: the policy's statistics are not finite, or libtorch refuses.
 pub fn update(
     ranks: &Ranks,
     pass: &PolicyPass<'_>,
@@ -132,7 +133,7 @@ pub fn update(
     batch: &UpdateBatch<'_>,
     StepKey { seed, step }: StepKey,
     learning_rate: impl Fn(usize) -> f64,
-) -> Result<UpdateSums, UpdateError> {
+) -> anyhow::Result<UpdateSums> {
     let mut sums = UpdateSums::default();
     let mut selection = step_rng(seed, step, Purpose::TokenSelection);
     let layout = TokenLayout::of(batch.sequences.iter().copied());
@@ -152,15 +153,12 @@ pub fn update(
             let current =
                 if sums.updates == 0 { columns.old.clone() } else { forward.statistics() };
             pass.model.check_blocks()?;
-            let by_difficulty = batch.by_difficulty.as_ref();
-            let mini_batch = MiniBatch {
-                shard: &shard,
-                current,
-                columns,
-                by_difficulty: by_difficulty.map(|buckets| buckets.within(of_batch)),
-                step,
-                number: sums.updates,
-            };
+            let by_difficulty = batch.by_difficulty.as_ref().map(|all| Buckets {
+                buckets: all.buckets[of_batch].to_vec(),
+                fractions: all.fractions.clone(),
+            });
+            let (shard, number) = (&shard, sums.updates);
+            let mini_batch = MiniBatch { shard, current, columns, by_difficulty, step, number };
             let (cotangent, selected) = mini_batch.descent(objective, &mut selection, &mut sums)?;
             forward.backward(&cotangent)?;
             pass.model.check_blocks()?;
@@ -184,7 +182,7 @@ impl UpdateSums {
     }
 
     /// Sums the token sums over all ranks; the other fields are already equal on each.
-    fn over(self, ranks: &Ranks) -> Result<Self, UpdateError> {
+    fn over(self, ranks: &Ranks) -> anyhow::Result<Self> {
         if ranks.count() == 1 {
             return Ok(self);
         }
@@ -202,7 +200,6 @@ impl UpdateSums {
     }
 }
 
-/// This rank's shard of one mini-batch.
 struct MiniBatch<'a> {
     shard: &'a LocalShard<'a>,
     /// Statistics of the policy now.
@@ -224,14 +221,14 @@ impl MiniBatch<'_> {
         objective: &Objective,
         selection: &mut impl rand::Rng,
         all_sums: &mut UpdateSums,
-    ) -> Result<(Cotangent, Vec<usize>), UpdateError> {
+    ) -> anyhow::Result<(Cotangent, Vec<usize>)> {
         let tokens = self.tokens().map_err(|error| self.failure("", error));
         let plan_error = |error| self.failure("", error);
-        let loss = &objective.policy_loss;
+        let Objective { policy_loss: loss, aggregation, .. } = objective;
         let began = Instant::now();
-        let (by_difficulty, aggregation) = (self.by_difficulty.as_ref(), &objective.aggregation);
+        let buckets = self.by_difficulty.as_ref();
         let (tokens, mut plan) =
-            self.shard.plan(loss, tokens, aggregation, by_difficulty, selection, plan_error)?;
+            self.shard.plan(loss, tokens, aggregation, buckets, selection, plan_error)?;
         all_sums.plan_seconds += began.elapsed().as_secs_f64();
         if let Some(weights) = &self.columns.token_weights {
             plan.reweight(weights);
@@ -262,13 +259,9 @@ impl MiniBatch<'_> {
         Ok((cotangent, plan.selected_tokens().to_vec()))
     }
 
-    fn failure(
-        &self,
-        part: &'static str,
-        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
-    ) -> UpdateError {
-        let (step, mini_batch, source) = (self.step, self.number, source.into());
-        UpdateError::MiniBatch { model: "", step, mini_batch, part, source }
+    /// The error of a part of the loss, whose name ends with a colon; empty for the policy loss.
+    fn failure(&self, part: &str, error: impl Display) -> anyhow::Error {
+        anyhow!("mini-batch {} of step {}: {part}{error}", self.number, self.step)
     }
 
     fn tokens(&self) -> Result<TokenBatch<'_>, BatchError> {
@@ -282,14 +275,12 @@ impl MiniBatch<'_> {
             .with(Column::Entropy, &self.current.entropy)?
             .with(Column::OldEntropy, &old.entropy)?
             .with(Column::RolloutLogProb, rollout_log_prob)?
-            .with_threads(Threads::new(rayon::current_num_threads(), in_parallel));
+            .with_threads(Threads::new(rayon::current_num_threads(), |pieces, work| {
+                (0..pieces).into_par_iter().for_each(work);
+            }));
         match &self.columns.reference_log_prob {
             Some(reference) => batch.with(Column::ReferenceLogProb, reference),
             None => Ok(batch),
         }
     }
-}
-
-fn in_parallel(pieces: usize, work: &(dyn Fn(usize) + Sync)) {
-    (0..pieces).into_par_iter().for_each(work);
 }

@@ -1,20 +1,23 @@
 //! Supervised warm-up of a small model over bytes: a start with entropy to lose, made reproducibly and cached.
 
 mod byte_tokenizer;
-mod config;
 mod teacher;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use counter_rng::{Purpose, purpose_seed, step_rng};
+use decoder::generation::{GenerationOptions, SamplingKey};
+use decoder::model::Decoder;
+use messages::plain_words;
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use model_files::text_tokenizer::TextTokenizer;
-use question_data::arithmetic::Split;
+use question_data::arithmetic::{ArithmeticTask, Split};
 use question_data::dataset::Question;
 use question_data::prompt::Prompt;
 use rand::Rng;
 use rand::seq::IndexedRandom;
+use ranks::{DeviceMesh, Ranks};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tch::{Device, Kind};
@@ -22,19 +25,13 @@ use training_run::config::{OptimizerSection, TrainingSection};
 use training_run::schedule::{Decay, Schedule};
 use whole_file::DirectoryInProgress;
 
-pub(crate) use config::WarmupConfig;
-
 use self::byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
-use self::config::{ModelSizes, WarmupTraining};
 use self::teacher::Teacher;
 use crate::host_memory::Memory;
 use crate::training::adamw::AdamW;
 use crate::training::judge::Judge;
 use crate::training::policy_pass::{Cotangent, PolicyPass, Sequence};
 use crate::training::rollout::{Engine, SamplingPass};
-use decoder::generation::{GenerationOptions, SamplingKey};
-use decoder::model::Decoder;
-use ranks::{DeviceMesh, Ranks};
 
 /// File in the model directory that records its configuration.
 const RECORD: &str = "warmup.json";
@@ -44,7 +41,6 @@ const RECORD: &str = "warmup.json";
 pub(crate) struct WarmupRecord {
     /// The configuration, its output path apart.
     pub(crate) config: WarmupConfig,
-    /// Steps taken.
     pub(crate) steps: u64,
     #[serde(flatten)]
     pub(crate) reached: Measurement,
@@ -53,7 +49,6 @@ pub(crate) struct WarmupRecord {
 /// Results on held-out questions at temperature 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Measurement {
-    /// Fraction of correct answers.
     pub(crate) accuracy: f64,
     /// Mean entropy of the sampled tokens, in nats.
     pub(crate) entropy: f64,
@@ -98,8 +93,10 @@ pub(crate) fn warm_up(
     let questions = config.questions.questions(Split::Train)?;
     let held_out = config.questions.questions(Split::HeldOut)?.into_iter();
     let held_out = held_out.take(training.evaluation_questions);
-    let held_out: Vec<Prompt> =
-        held_out.map(|question| prompt(&tokenizer, question)).collect::<anyhow::Result<_>>()?;
+    let prompt = |question: Question| -> anyhow::Result<Prompt> {
+        Ok(Prompt { tokens: tokenizer.encode(&question.problem)?, question })
+    };
+    let held_out = held_out.map(prompt).collect::<anyhow::Result<Vec<_>>>()?;
 
     let by_last_number = reward_math::Options { last_number: true, ..Default::default() };
     let judge = Judge::plain(tokenizer.clone(), by_last_number)?;
@@ -174,7 +171,6 @@ fn pass<'a>(model: &'a Decoder, training: &WarmupTraining) -> PolicyPass<'a> {
     }
 }
 
-/// Accuracy and mean entropy of sampled answers to held-out questions.
 fn measure(
     model: &Decoder,
     judge: &Judge,
@@ -217,10 +213,6 @@ fn example(
     Ok(Sequence::new(tokenizer.encode(&question.problem)?, response))
 }
 
-fn prompt(tokenizer: &TextTokenizer, question: Question) -> anyhow::Result<Prompt> {
-    Ok(Prompt { tokens: tokenizer.encode(&question.problem)?, question })
-}
-
 fn write_tokenizer(directory: &Path) -> anyhow::Result<()> {
     let files = [
         ("tokenizer.json", tokenizer_json()),
@@ -259,4 +251,148 @@ fn model_config(sizes: &ModelSizes) -> anyhow::Result<ModelConfig> {
         pad_token_id: None,
     };
     Ok(ModelConfig::new(shape)?)
+}
+
+/// A supervised warm-up as its TOML file writes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WarmupConfig {
+    /// Seed of the initial weights, the order of questions and the teacher.
+    pub(crate) seed: u64,
+    /// Hugging Face directory to write the model to.
+    pub(crate) output: PathBuf,
+    /// Threads of libtorch; 0 keeps libtorch's default.
+    #[serde(default)]
+    pub(crate) threads: usize,
+    pub(crate) model: ModelSizes,
+    /// Questions to learn from; their held-out split measures the accuracy.
+    pub(crate) questions: ArithmeticTask,
+    pub(crate) teacher: Teacher,
+    pub(crate) training: WarmupTraining,
+}
+
+/// Sizes of a Qwen2-architecture model over bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ModelSizes {
+    /// Width of the residual stream.
+    pub(crate) hidden_size: usize,
+    /// Width of the gated feed-forward layer.
+    pub(crate) intermediate_size: usize,
+    pub(crate) num_hidden_layers: usize,
+    pub(crate) num_attention_heads: usize,
+    pub(crate) num_key_value_heads: usize,
+}
+
+/// How a warm-up trains and when it stops.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WarmupTraining {
+    /// Peak learning rate of `AdamW`.
+    pub(crate) learning_rate: f64,
+    /// Steps over which the learning rate rises from its first fraction to the peak.
+    warmup_steps: u64,
+    pub(crate) sequences: usize,
+    /// Steps after which a warm-up that has not reached its accuracy has failed.
+    pub(crate) max_steps: u64,
+    /// Steps between measurements of the accuracy.
+    evaluate_every: u64,
+    /// Held-out questions of a measurement.
+    evaluation_questions: usize,
+    /// Accuracy to stop at, `[lowest, highest]`, fractions: sampled at temperature 1 on held-out questions.
+    target_accuracy: (f64, f64),
+    /// Longest answer that is sampled, in tokens.
+    pub(crate) max_response_tokens: usize,
+    /// Most tokens of one forward pass, padding included.
+    pub(crate) micro_batch_tokens: usize,
+}
+
+impl WarmupConfig {
+    pub(crate) fn load(path: &Path) -> anyhow::Result<Self> {
+        let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
+            .with_context(|| format!("{}: cannot read", path.display()))?;
+        let config: Self = toml::from_str(&text).map_err(|error| {
+            // Position and message stand on lines of their own.
+            let text = error.to_string();
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+            let problem = plain_words(&lines.collect::<Vec<_>>().join(": "));
+            anyhow::anyhow!("{}: {problem}", path.display())
+        })?;
+        config.check().with_context(|| path.display().to_string())?;
+        Ok(config)
+    }
+
+    fn check(&self) -> anyhow::Result<()> {
+        if let Some(problem) = self.questions.problems("questions").first() {
+            anyhow::bail!("{problem}");
+        }
+        if let Some(problem) = self.teacher.problem() {
+            anyhow::bail!("{problem}");
+        }
+        let training = &self.training;
+        let rate = training.learning_rate;
+        anyhow::ensure!(
+            rate.is_finite() && rate > 0.0,
+            "`training.learning_rate` is {rate}, expected a finite number above 0"
+        );
+        let (low, high) = training.target_accuracy;
+        anyhow::ensure!(
+            0.0 <= low && low < high && high <= 1.0,
+            "`training.target_accuracy` is [{low}, {high}], expected two ascending fractions"
+        );
+        let counts = [
+            ("sequences", training.sequences as u64),
+            ("evaluation_questions", training.evaluation_questions as u64),
+            ("max_response_tokens", training.max_response_tokens as u64),
+            ("micro_batch_tokens", training.micro_batch_tokens as u64),
+            ("evaluate_every", training.evaluate_every),
+        ];
+        for (field, value) in counts {
+            anyhow::ensure!(value > 0, "`training.{field}` is 0, expected at least 1");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEMO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/demo-warmup.toml");
+
+    fn refusal(from: &str, to: &str) -> String {
+        let text = std::fs::read_to_string(DEMO).unwrap();
+        assert!(text.contains(from), "the demo's warm-up has no {from:?}");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("warmup.toml");
+        std::fs::write(&path, text.replace(from, to)).unwrap();
+        let error = WarmupConfig::load(&path).expect_err("must be refused");
+        format!("{error:#}").replace(&folder.path().display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn a_bad_value_is_named_with_file_and_field_in_one_line() {
+        let cases = [
+            (
+                "0.6, 0.3, 0.1",
+                "60.0, 0.3, 0.1",
+                "`teacher.guess.shares` is 60, expected a fraction",
+            ),
+            (
+                "0.6, 0.3, 0.1",
+                "0.45, 0.3, 0.1",
+                "`teacher.guess.shares` is 0.85, expected a sum of 1",
+            ),
+            ("learning_rate = 2e-3", "learning_rate = -1.0", "`training.learning_rate` is -1"),
+            ("sequences = 64", "sequences = 0", "`training.sequences` is 0"),
+            ("[0.2, 0.6]", "[0.6, 0.5]", "`training.target_accuracy` is [0.6, 0.5]"),
+            ("hidden_size", "hiden_size", "unknown field `hiden_size`"),
+        ];
+        for (from, to, expected) in cases {
+            let message = refusal(from, to);
+            assert!(message.starts_with("DIR/warmup.toml: "), "{message}");
+            assert!(message.contains(expected), "{message}");
+            assert_eq!(message.lines().count(), 1, "{message}");
+        }
+    }
 }

@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 /// Ways to begin that have no bearing on the answer.
 const OPENINGS: [&str; 6] = ["", "", "So ", "Well, ", "I see. ", "Hm, "];
 
-/// How the teacher answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum Teacher {
@@ -31,11 +30,11 @@ pub(crate) enum Teacher {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Styles {
     /// Share of answers that show the intermediate results, `0..=1`.
-    pub(crate) worked_fraction: f64,
+    worked_fraction: f64,
     /// Share of slips among answers given directly, `0..=1`.
-    pub(crate) direct_slip_fraction: f64,
+    direct_slip_fraction: f64,
     /// Share of slips among worked answers, `0..=1`.
-    pub(crate) worked_slip_fraction: f64,
+    worked_slip_fraction: f64,
 }
 
 /// A sum (`right` positive) or difference of two numbers.

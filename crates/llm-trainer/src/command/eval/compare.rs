@@ -53,7 +53,6 @@ struct Comparison {
     left_out: Vec<String>,
 }
 
-/// Compares the sets that both have.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let bootstrap = Bootstrap { resamples: args.resamples, level: args.level, seed: args.seed };
     if let Some(fault) = bootstrap.fault() {
@@ -61,17 +60,15 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     }
     let (first_folder, first) = ResultsFolder::open(&args.first)?;
     let (second_folder, second) = ResultsFolder::open(&args.second)?;
-    let (mut sets, mut differences, mut left_out) =
-        (Vec::new(), Vec::<Resampled>::new(), Vec::new());
+    let (mut sets, mut differences, mut left_out) = (vec![], Vec::<Resampled>::new(), vec![]);
     for (stream, set) in (0..).zip(&first.sets) {
         let Some(other) = second.set(&set.name) else {
             left_out.push(set.name.clone());
             continue;
         };
-        let left = responses(&first_folder, set)?;
-        let right = responses(&second_folder, other)?;
-        let sides = [&left, &right]
-            .map(|(responses, samples)| SetResponses { responses, samples: *samples });
+        let (left, right) = (responses(&first_folder, set)?, responses(&second_folder, other)?);
+        let sides = [(&left, set), (&right, other)]
+            .map(|(responses, set)| SetResponses { responses, samples: set.samples });
         let (comparison, resampled) =
             compare(&set.name, sides, args.measure.as_deref(), &bootstrap, stream)?;
         sets.push(comparison);
@@ -100,13 +97,11 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The responses to a set, and how many to each problem.
-fn responses(
-    folder: &ResultsFolder,
-    SetResult { name, samples, problems, .. }: &SetResult,
-) -> anyhow::Result<(Vec<Response>, usize)> {
+/// All responses to a set.
+fn responses(folder: &ResultsFolder, set: &SetResult) -> anyhow::Result<Vec<Response>> {
+    let SetResult { name, samples, problems, .. } = set;
     let responses = folder.responses(name, *samples, 1, *problems)?;
     let (root, count, expected) = (folder.root().display(), responses.len(), problems * samples);
     ensure!(count == expected, "{root}: set `{name}` has {count} responses, expected {expected}");
-    Ok((responses, *samples))
+    Ok(responses)
 }

@@ -17,9 +17,9 @@ use crate::child_group::end_within;
 use crate::command::model_options::{ModelOptions, Placement, count_up_to};
 use crate::command::serve::load;
 use crate::evaluation::fingerprint;
+use crate::interruption::Signals;
 use crate::launch::{Ended, ProgramFailed};
 use crate::serve::{FREE_PORT, Settings, open};
-use crate::signals::Signals;
 
 /// Longest wait of lm-eval for one answer, in seconds; its default of 300 ends long responses on a slow device.
 const TIMEOUT_SECONDS: u64 = 86_400;
@@ -121,7 +121,8 @@ fn run(
     out: &mut impl Write,
     command: impl FnOnce(&str, SocketAddr, usize, &Path) -> Command,
 ) -> anyhow::Result<()> {
-    if !is_in_path(program) {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
         bail!("{program}: not in PATH, expected that of `pip install \"{package}\"`");
     }
     let subject = Subject::find(&args.model, args.step)?;
@@ -144,26 +145,9 @@ fn run(
     let port = open(FREE_PORT, Settings::of_own_programs(), reader, ended)?;
     let mut command = command(&name, port.address, tokens, &output);
     out.flush()?;
-    run_beside(program, command.args(&args.more), end, || port.answer_by(decoder))?;
-    Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
-}
-
-/// A name that can stand in a list of arguments and be that of a folder.
-fn plain(name: &str) -> String {
-    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._-".contains(*letter);
-    name.chars().map(|letter| if is_plain(&letter) { letter } else { '-' }).collect()
-}
-
-/// Runs a program while the model answers it, and drops `end` once it has ended.
-fn run_beside(
-    program: &str,
-    command: &mut Command,
-    end: oneshot::Sender<()>,
-    answer: impl FnOnce() -> anyhow::Result<()>,
-) -> anyhow::Result<()> {
     let signals = Signals::listen()?;
     // Ctrl-C comes to this process alone, which then ends the program.
-    let child = command.process_group(0).stdin(Stdio::null()).spawn();
+    let child = command.args(&args.more).process_group(0).stdin(Stdio::null()).spawn();
     let mut child = child.with_context(|| format!("cannot start {program}"))?;
     scope(|scope| {
         let waiting = scope.spawn(|| {
@@ -171,11 +155,18 @@ fn run_beside(
             drop(end);
             outcome
         });
-        let answered = answer();
+        let answered = port.answer_by(decoder);
         let outcome =
             waiting.join().map_err(|_| anyhow::anyhow!("the program's thread has failed"))?;
         answered.and(outcome)
-    })
+    })?;
+    Ok(writeln!(out, "\nIn {}: the results of {program}", output.display())?)
+}
+
+/// A name that can stand in a list of arguments and be that of a folder.
+fn plain(name: &str) -> String {
+    let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "._-".contains(*letter);
+    name.chars().map(|letter| if is_plain(&letter) { letter } else { '-' }).collect()
 }
 
 /// Waits for the success of a program; a signal to this process ends it.
@@ -196,9 +187,4 @@ fn wait(child: &mut Child, program: &str, signals: &Signals) -> anyhow::Result<(
         return Ok(());
     }
     Err(ProgramFailed { program: program.to_owned(), how }.into())
-}
-
-fn is_in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }

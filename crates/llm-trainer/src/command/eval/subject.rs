@@ -13,10 +13,8 @@ use training_run::run_directory::{RunDirectory, TRAINER_FOLDER};
 use crate::command::hub_names;
 use crate::command::model_options::{last_name, latest_checkpoint};
 
-/// A model to evaluate.
 #[derive(Debug)]
 pub(super) struct Subject {
-    /// Its directory.
     pub(super) directory: PathBuf,
     /// Its name in the table.
     pub(super) name: String,

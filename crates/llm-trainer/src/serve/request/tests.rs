@@ -52,7 +52,7 @@ fn samples_of_the_fuzz_test_are_read() {
 /// A client writes a call in its own way, without what was drawn around it: the recorded tokens stay.
 #[test]
 fn an_answer_is_continued_as_it_was_drawn() {
-    use crate::serve::choice::Choice;
+    use crate::serve::recording::Choice;
     use crate::serve::tool_calls::tool_calls;
 
     let reader = reader(256);

@@ -80,7 +80,11 @@ fn test_kernels(kernels: &Arc<CudaKernels>, device: Device) -> Result<f64, Strin
     for (master, moments) in formats() {
         let options = OptimizerSection { master, moments, ..Default::default() };
         let [mut host, mut there] = [(); 2].map(|()| example(&options));
-        there.move_to(device);
+        let stepped = &mut there.tensors[0];
+        let tensors = [&mut stepped.parameter].into_iter().chain(&mut stepped.moments);
+        for tensor in tensors.chain(&mut stepped.copy) {
+            *tensor = tensor.to_device(device);
+        }
         there.kernels = Ok(Some(Arc::clone(kernels)));
         for state in [&mut host, &mut there] {
             take_steps(state)?;
@@ -146,27 +150,20 @@ fn take_steps(state: &mut AdamW) -> Result<(), String> {
 }
 
 /// The first parameter with its state, by name.
-fn named(state: &AdamW) -> [(&'static str, Option<&Tensor>); 4] {
+fn named(state: &AdamW) -> Vec<(&'static str, &Tensor)> {
     let Stepped { parameter, copy, moments: [first, second], .. } = &state.tensors[0];
-    [
-        ("a parameter", Some(parameter)),
-        ("a first moment", Some(first)),
-        ("a second moment", Some(second)),
-        ("a master weight", copy.as_ref()),
-    ]
+    let moments = [("a first moment", first), ("a second moment", second)];
+    let copy = copy.iter().map(|copy| ("a master weight", copy));
+    [("a parameter", parameter)].into_iter().chain(moments).chain(copy).collect()
 }
 
-/// Names a tensor of `there` whose bits are not those of `host`; `None` if there is none.
+/// Names a tensor of `there` whose bits are not those of `host`, in the same format; `None` if there is none.
 fn differing(host: &AdamW, there: &AdamW) -> Option<&'static str> {
-    let equal = |expected: Option<&Tensor>, actual: Option<&Tensor>| match (expected, actual) {
-        (Some(expected), Some(actual)) => {
-            bits(expected).equal(&bits(&actual.to_device(Device::Cpu)))
-        }
-        (expected, actual) => expected.is_none() && actual.is_none(),
+    let mut pairs = std::iter::zip(named(host), named(there));
+    let differs = |expected: &Tensor, actual: &Tensor| {
+        !bits(expected).equal(&bits(&actual.to_device(Device::Cpu)))
     };
-    let mut pairs = named(host).into_iter().zip(named(there));
-    let wrong = pairs.find(|((_, expected), (_, actual))| !equal(*expected, *actual));
-    wrong.map(|((name, _), _)| name)
+    pairs.find(|((_, expected), (_, actual))| differs(expected, actual)).map(|(one, _)| one.0)
 }
 
 /// The numbers as integers, so that 0 differs from -0.
@@ -174,16 +171,6 @@ pub(super) fn bits(numbers: &Tensor) -> Tensor {
     match numbers.kind() {
         Kind::Float => numbers.view_dtype(Kind::Int),
         _ => numbers.view_dtype(Kind::Int16),
-    }
-}
-
-impl AdamW {
-    /// Moves the first parameter with its state to `device`, in memory of its own.
-    fn move_to(&mut self, device: Device) {
-        let Stepped { parameter, copy, moments, .. } = &mut self.tensors[0];
-        for tensor in [parameter].into_iter().chain(moments).chain(copy) {
-            *tensor = tensor.to_device(device);
-        }
     }
 }
 
@@ -210,8 +197,7 @@ mod tests {
         for index in 0..4 {
             let [host, there] = states();
             let (name, tensor) = named(&there)[index];
-            let _same =
-                bits(tensor.expect("a master weight is the default")).get(7).bitwise_xor_(1);
+            let _same = bits(tensor).get(7).bitwise_xor_(1);
             assert_eq!(differing(&host, &there), Some(name));
         }
     }

@@ -38,20 +38,16 @@ impl AdamW {
         write_tensors(path, &tensors)
     }
 
-    /// Restores the state of the same model from the folder it was saved to, by any number of ranks, with `master` as `"f32"`
-    /// or `"split"`. The parameters must be those that were saved with it.
-    pub(crate) fn restore_from(&mut self, folder: &Path) -> anyhow::Result<()> {
-        self.restore_saved(&SavedState::open(folder)?)?;
-        Ok(self.gather_parameters()?)
-    }
-
-    /// Restores the state that [`AdamW::save`] wrote for the same model. The parameters must be those that were saved with it.
+    /// Restores the state of the same model from the file that [`AdamW::save`] wrote, or from the folder to which any number of
+    /// ranks have saved it, with `master` as `"f32"` or `"split"`. The parameters must be those that were saved with it.
     ///
     /// # Errors
     ///
-    /// If the file cannot be read, or its tensors are not those of this model.
-    pub fn restore(&mut self, path: &Path) -> Result<(), TensorFileError> {
-        self.restore_saved(&SavedState::of(path, &[path.to_owned()])?)
+    /// If a file cannot be read, or its tensors are not those of this model.
+    pub fn restore(&mut self, path: &Path) -> anyhow::Result<()> {
+        let saved = SavedState::open(path)?;
+        self.restore_saved(&saved)?;
+        Ok(self.gather_parameters()?)
     }
 
     fn restore_saved(&mut self, saved: &SavedState) -> Result<(), TensorFileError> {
@@ -62,7 +58,8 @@ impl AdamW {
             for (tensor, count) in saved.steps(&stepped.place.name)? {
                 let refused =
                     |expected: &str| saved.refused(tensor, &format!("is {count}"), expected);
-                let taken = whole_step(count).ok_or_else(|| refused("a number of steps"))?;
+                let taken = format!("{count}").parse::<u32>();
+                let taken = taken.map_err(|_| refused("a number of steps"))?;
                 let first = *applied.get_or_insert(taken);
                 if taken != first {
                     return Err(refused(&format!("{first}, as for the other tensors")));
@@ -73,7 +70,7 @@ impl AdamW {
         saved.check_parameters(
             sharding.map_or(self.tensors.len(), |sharding| sharding.parameters.len()),
         )?;
-        self.applied = applied.unwrap_or(0);
+        self.applied = applied.unwrap_or(0).into();
         Ok(())
     }
 }
@@ -133,15 +130,4 @@ impl Stepped {
         }
         Ok(())
     }
-}
-
-/// The step count that a float holds; `None` if it is no whole number in range.
-fn whole_step(step: f64) -> Option<u64> {
-    let is_whole = (0.0..=f64::from(u32::MAX)).contains(&step) && step.fract() == 0.0;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a whole number in range"
-    )]
-    is_whole.then_some(step as u64)
 }

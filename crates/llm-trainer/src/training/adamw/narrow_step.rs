@@ -20,8 +20,7 @@ impl AdamW {
             .map(|purpose| rounding_key(self.seed, purpose, self.applied, &name))
     }
 
-    /// Takes the step by loops over the CPU's memory. Returns `None` and does nothing unless all tensors are there, in f32 or
-    /// narrower.
+    /// Takes the step by loops over the CPU's memory. Returns `None` and does nothing unless all tensors are there, at most in f32.
     pub(super) fn step_on_host(&mut self, index: usize, slope: Slope<'_>) -> Option<()> {
         if slope.gradient.device() != Device::Cpu {
             return None;

@@ -1,15 +1,14 @@
 //! Steps by the gradients of all ranks, with the state on each rank or [sharded](super::sharding) over them.
 
 use tch::{Kind, Tensor};
+use torch_ext::TorchError;
 use training_run::config::{MasterWeights, OptimizerSection};
 
-use super::place::Place;
-use super::saved::file_name;
+use super::saved::{Place, file_name};
 use super::sharding::{Sharding, UnitShard, pieces, size, units, views};
 use super::{AdamW, StepOutcome, Stepped};
 use crate::host_memory::Memory;
 use crate::training::split_weight::is_narrow;
-use crate::training::update_error::UpdateError;
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, RankError, Ranks};
 
@@ -23,11 +22,9 @@ impl AdamW {
         seed: u64,
         ranks: &Ranks,
     ) -> Self {
-        let (names, parameters): (Vec<String>, Vec<Tensor>) = model
-            .trained_parameters()
-            .into_iter()
-            .map(|(name, parameter)| (name, parameter.shallow_clone()))
-            .unzip();
+        let trained = model.trained_parameters().into_iter();
+        let (names, parameters): (Vec<String>, Vec<Tensor>) =
+            trained.map(|(name, parameter)| (name, parameter.shallow_clone())).unzip();
         let placement = model.placement();
         let (mut shards, mut stepped) = (Vec::new(), Vec::new());
         for unit in units(&names) {
@@ -73,8 +70,8 @@ impl AdamW {
     ///
     /// # Errors
     ///
-    /// [`UpdateError`] if libtorch refuses, or a rank does not answer.
-    pub fn step(&mut self, ranks: &Ranks, learning_rate: f64) -> Result<StepOutcome, UpdateError> {
+    /// If libtorch refuses, or a rank does not answer.
+    pub fn step(&mut self, ranks: &Ranks, learning_rate: f64) -> anyhow::Result<StepOutcome> {
         match &self.sharding {
             Some(sharding) => {
                 let gradients = sharding.take_gradients(&self.placement)?;
@@ -105,7 +102,7 @@ impl AdamW {
     }
 
     /// Sums the gradients that are partial sums on each rank of the model.
-    fn sum_partial_gradients(&self) -> Result<(), UpdateError> {
+    fn sum_partial_gradients(&self) -> anyhow::Result<()> {
         let mut partial: Vec<(&Ranks, Vec<Tensor>)> = Vec::new();
         for Stepped { parameter, place, gradient, .. } in &self.tensors {
             let Some(ranks) = self.placement.partial_sum(&place.name) else { continue };
@@ -148,7 +145,7 @@ impl AdamW {
 }
 
 /// The gradient of a parameter, set to zero if no backward pass has made one: a rank may have had no sequences.
-fn gradient_of(parameter: &Tensor) -> Result<Tensor, UpdateError> {
+fn gradient_of(parameter: &Tensor) -> Result<Tensor, TorchError> {
     if !parameter.grad().defined() {
         // The parameter is a leaf: backward from it adds to its gradient.
         torch_ext::backward(&[parameter], &[&parameter.zeros_like()])?;

@@ -14,11 +14,9 @@ use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use tch::{Device, Kind, Tensor};
-
-use super::place::{Place, split_shard};
-use decoder::model::TensorShard;
+use decoder::model::{Placement, TensorShard};
 use decoder::tensor_file::{TensorFile, TensorFileError};
+use tch::{Device, Kind, Tensor};
 
 /// The file of a state that one process wrote.
 const WHOLE: &str = "optimizer.safetensors";
@@ -54,17 +52,16 @@ struct Run {
 }
 
 impl SavedState {
-    /// Opens the single file of a folder, or all shards.
-    pub(super) fn open(folder: &Path) -> Result<Self, TensorFileError> {
-        let single = folder.join(WHOLE);
-        if single.exists() {
+    /// Opens a file, the single one of a folder, or all shards in it.
+    pub(super) fn open(path: &Path) -> Result<Self, TensorFileError> {
+        let single = if path.is_dir() { path.join(WHOLE) } else { path.to_owned() };
+        if single.exists() || single == path {
             return Self::of(&single, std::slice::from_ref(&single));
         }
-        Self::of(folder, &shards(folder)?)
+        Self::of(path, &shards(path)?)
     }
 
-    /// Opens the files of a state at `path`.
-    pub(super) fn of(path: &Path, files: &[PathBuf]) -> Result<Self, TensorFileError> {
+    fn of(path: &Path, files: &[PathBuf]) -> Result<Self, TensorFileError> {
         let files: Vec<TensorFile> =
             files.iter().map(|path| TensorFile::open(path)).collect::<Result<_, _>>()?;
         let mut shards: BTreeMap<String, BTreeMap<Option<TensorShard>, Runs>> = BTreeMap::new();
@@ -101,7 +98,6 @@ impl SavedState {
         TensorFileError::malformed(&self.path, problem)
     }
 
-    /// Returns true if a column of parameter `name` was written.
     pub(super) fn has(&self, column: &str, name: &str) -> bool {
         self.shards.contains_key(&format!("{column}/{name}"))
     }
@@ -192,25 +188,20 @@ impl SavedState {
     }
 }
 
-/// Names of the shards in the folder, sorted, each with the number of shards that it states.
-fn shard_files(folder: &Path) -> std::io::Result<Vec<(String, usize)>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let name = entry?.file_name().to_string_lossy().into_owned();
+/// Paths of all shards; fails if one is missing.
+fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
+    let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
+    // Each with the number of shards that its name states.
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).map_err(system)? {
+        let name = entry.map_err(system)?.file_name().to_string_lossy().into_owned();
         let total = name
             .strip_prefix("optimizer-")
             .and_then(|rest| rest.strip_suffix(".safetensors"))
             .and_then(|rest| rest.split_once("-of-")?.1.parse::<usize>().ok());
-        names.extend(total.map(|total| (name, total)));
+        files.extend(total.map(|total| (name, total)));
     }
-    names.sort();
-    Ok(names)
-}
-
-/// Paths of all shards; fails if one is missing.
-fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
-    let system = |source| TensorFileError::Io { path: folder.to_owned(), source };
-    let files = shard_files(folder).map_err(system)?;
+    files.sort();
     let malformed = |found: String, expected: String| {
         TensorFileError::malformed(folder, format!("{found}, expected {expected}"))
     };
@@ -227,6 +218,72 @@ fn shards(folder: &Path) -> Result<Vec<PathBuf>, TensorFileError> {
         ));
     }
     Ok(names.into_iter().map(|name| folder.join(name)).collect())
+}
+
+/// Place of one stepped tensor: a parameter, a tensor-parallel shard of it, or a run of elements of either.
+#[derive(Debug, Clone)]
+pub(super) struct Place {
+    pub(super) name: String,
+    /// Shape of the parameter on this rank.
+    pub(super) shape: Vec<i64>,
+    /// This rank's tensor-parallel shard; `None` if it has all of the parameter.
+    pub(super) shard: Option<TensorShard>,
+    /// True if this rank writes and counts the tensor; other ranks may hold the same values.
+    pub(super) is_owner: bool,
+    /// First element of a run; `None` for all elements.
+    pub(super) run: Option<i64>,
+}
+
+impl Place {
+    /// All that this rank has of parameter `name`, of that shape here.
+    pub(super) fn of(placement: &Placement, name: &str, shape: Vec<i64>) -> Self {
+        let (shard, is_owner) = (placement.shard_of(name), placement.is_owner(name));
+        Self { name: name.to_owned(), shape, shard, is_owner, run: None }
+    }
+
+    /// First element of the tensor within the parameter on this rank.
+    pub(super) fn start(&self) -> i64 {
+        self.run.unwrap_or(0)
+    }
+
+    /// Shape of the parameter over all ranks.
+    fn full_shape(&self) -> Vec<i64> {
+        self.shard.map_or(self.shape.clone(), |shard| shard.full_shape(&self.shape))
+    }
+
+    /// The name with the shard, as in `NAME[0:1/2]`: shard 1 of 2 along dimension 0.
+    pub(super) fn name_with_shard(&self) -> String {
+        let name = &self.name;
+        match self.shard {
+            None => name.clone(),
+            Some(TensorShard { dimension, index, count }) => {
+                format!("{name}[{dimension}:{index}/{count}]")
+            }
+        }
+    }
+
+    /// The place as it is written, as in `NAME[0:1/2]@START` for a run.
+    pub(super) fn written(&self) -> String {
+        let name = self.name_with_shard();
+        self.run.map_or(name.clone(), |start| format!("{name}@{start}"))
+    }
+}
+
+/// Splits a written name into the name and its part, as [`Place::name_with_shard`] writes it.
+fn split_shard(written: &str) -> (&str, Option<TensorShard>) {
+    let parse = || {
+        let (name, rest) = written.strip_suffix(']')?.rsplit_once('[')?;
+        let (dimension, rest) = rest.split_once(':')?;
+        let (index, count) = rest.split_once('/')?;
+        let shard = TensorShard {
+            dimension: dimension.parse().ok()?,
+            index: index.parse().ok()?,
+            count: count.parse().ok()?,
+        };
+        let is_shard = (0..2).contains(&shard.dimension) && (0..shard.count).contains(&shard.index);
+        is_shard.then_some((name, Some(shard)))
+    };
+    parse().unwrap_or((written, None))
 }
 
 #[cfg(test)]
@@ -313,5 +370,14 @@ mod tests {
         refused("1 shards of an optimiser's state (optimizer-00002-of-00002");
         write(&folder.path().join(file_name(0, 2)), &[("master/w@0", values)]);
         refused("`master/w, elements 4 to 6` is missing");
+    }
+
+    #[test]
+    fn a_part_is_read_as_it_is_written() {
+        let shard = TensorShard { dimension: 1, index: 2, count: 4 };
+        assert_eq!(split_shard("a.weight[1:2/4]"), ("a.weight", Some(shard)));
+        for written in ["a.weight", "a.weight[1:4/4]", "a.weight[2:0/4]", "a[b]", "a[0:0/x]"] {
+            assert_eq!(split_shard(written), (written, None));
+        }
     }
 }

@@ -12,7 +12,6 @@ use tch::{Kind, Tensor};
 
 use crate::host_memory::Memory;
 use crate::training::split_weight::{is_narrow, nearest};
-use crate::training::update_error::UpdateError;
 use decoder::model::{Placement, block_of};
 use ranks::{RankError, Ranks};
 
@@ -20,7 +19,6 @@ use ranks::{RankError, Ranks};
 #[derive(Debug)]
 pub(super) struct Sharding {
     pub(super) ranks: Ranks,
-    /// The model's parameters.
     pub(super) parameters: Vec<Tensor>,
     pub(super) units: Vec<UnitShard>,
     /// Memory of the state, to which gradients are copied.
@@ -42,7 +40,7 @@ pub(super) struct UnitShard {
 
 impl Sharding {
     /// This rank's pieces of the sum of all gradients, in the memory of the state; the parameters' own are cleared.
-    pub(super) fn take_gradients(&self, placement: &Placement) -> Result<Vec<Tensor>, UpdateError> {
+    pub(super) fn take_gradients(&self, placement: &Placement) -> anyhow::Result<Vec<Tensor>> {
         let mut pieces = Vec::new();
         for unit in &self.units {
             let reduced = match unit.of_model {
@@ -109,7 +107,6 @@ pub(super) fn views(flat: &Tensor, lengths: &[i64]) -> Vec<Tensor> {
     lengths.iter().map(view).collect()
 }
 
-/// Number of elements of a tensor.
 pub(super) fn size(tensor: &Tensor) -> i64 {
     i64::try_from(tensor.numel()).expect("a tensor's size")
 }

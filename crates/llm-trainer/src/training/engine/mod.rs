@@ -1,6 +1,5 @@
 //! A rollout engine in other processes: its servers receive the weights and return responses over HTTP.
 
-mod http;
 mod probe;
 mod reply;
 mod requests;
@@ -22,11 +21,10 @@ use training_run::config::{EngineServers, InFlight, RolloutEngine, RunConfig};
 
 use super::policy_pass::PolicyPass;
 use super::sequence::Sequence;
-use http::{Failure, Request};
 use probe::Reading;
 use reply::{Replies, ReplyDecoding, assembled, prompt_log_probs};
 use requests::Requests;
-use servers::Servers;
+use servers::{Failure, Request, Servers};
 
 /// Most tokens of a question that show which weights a server has.
 const LONGEST_PROBE: usize = 64;
@@ -124,7 +122,7 @@ impl ExternalEngine {
     ) -> anyhow::Result<()> {
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         if std::mem::take(&mut served.sleeps) {
-            let woken = self.tell_all(mesh, Some(self.requests.wake()));
+            let woken = self.tell_all(mesh, Some(self.requests.memory(true)));
             mesh.run.agree("whether the servers are awake", woken)?;
         }
         if served.version == Some(version) {
@@ -134,9 +132,6 @@ impl ExternalEngine {
         let reading = PolicyPass { temperature: 1.0, ..*pass }.statistics(&[&self.probe]).log_prob;
         let full = pass.model.full(is_first)?;
         let loaded = if is_first {
-            if served.version.is_none() {
-                self.remove_leftovers()?;
-            }
             self.deliver(&full, mesh, tokenizer_source, version, served.version)
         } else {
             Ok(Vec::new())
@@ -145,7 +140,7 @@ impl ExternalEngine {
         let told = mesh.run.gather_ok("whether the servers have the weights", loaded)?;
         self.servers.set_lost(&told[0]);
         // Tokens that arrive from now on are drawn by these.
-        self.servers.set_version(version);
+        self.servers.version.store(version, Ordering::Relaxed);
         served.version = Some(version);
         let readings = &mut served.readings;
         let checked = self
@@ -154,15 +149,14 @@ impl ExternalEngine {
         mesh.run.agree("whether the servers use the weights", checked)
     }
 
-    /// Makes the servers release their memory, if the settings say so; every rank calls it once all have their responses. A failure
-    /// of one rank is one of all.
+    /// Makes the servers release their memory, if the settings say so. Every rank calls it; a failure of one is one of all.
     pub(crate) fn rest(&self, mesh: &DeviceMesh) -> anyhow::Result<()> {
         if !self.settings.sleeps {
             return Ok(());
         }
         let mut served = self.served.lock().unwrap_or_else(PoisonError::into_inner);
         served.sleeps = true;
-        let asleep = self.tell_all(mesh, Some(self.requests.sleep()));
+        let asleep = self.tell_all(mesh, Some(self.requests.memory(false)));
         mesh.run.agree("whether the servers sleep", asleep)
     }
 
@@ -173,20 +167,11 @@ impl ExternalEngine {
         self.servers.ask_each(false, ask, |_, _| Ok(())).map(drop)
     }
 
-    /// Removes what a run that was killed has left in its own folder for weights.
-    fn remove_leftovers(&self) -> anyhow::Result<()> {
-        if !self.settings.weights_directory.is_empty() || !self.folder.exists() {
-            return Ok(());
-        }
-        std::fs::remove_dir_all(&self.folder).with_context(|| self.folder.display().to_string())
-    }
-
     fn place(&self, version: u64) -> PathBuf {
         self.folder.join(format!("weights-{version}"))
     }
 
-    /// Writes weights and makes the servers load them in place of those of version `before`. Returns true for each server that is left
-    /// out.
+    /// Makes the servers load weights in place of those of version `before`. Returns true for each server that is left out.
     fn deliver(
         &self,
         model: &Decoder,
@@ -195,8 +180,13 @@ impl ExternalEngine {
         version: u64,
         before: Option<u64>,
     ) -> anyhow::Result<Vec<bool>> {
-        let folder = self.place(version);
-        std::fs::create_dir_all(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let (folder, all) = (self.place(version), || self.folder.display().to_string());
+        let is_own = self.settings.weights_directory.is_empty();
+        if before.is_none() && is_own && self.folder.exists() {
+            // What a run that was killed has left.
+            std::fs::remove_dir_all(&self.folder).with_context(all)?;
+        }
+        std::fs::create_dir_all(&self.folder).with_context(all)?;
         model.save(&folder, tokenizer_source)?;
         self.tell_all(mesh, self.requests.pause())?;
         let loaded = self.load(&folder, before);
@@ -357,12 +347,8 @@ fn first_model(servers: &Servers, wanted: &str) -> anyhow::Result<String> {
 
 /// The `wanted` one of the models, or the first if that is empty.
 fn model_name(models: &Value, wanted: &str) -> anyhow::Result<String> {
-    let names: Vec<&str> = models["data"]
-        .as_array()
-        .map_or(&[][..], Vec::as_slice)
-        .iter()
-        .filter_map(|model| model["id"].as_str())
-        .collect();
+    let models = models["data"].as_array().into_iter().flatten();
+    let names: Vec<&str> = models.filter_map(|model| model["id"].as_str()).collect();
     let name = names.iter().find(|name| wanted.is_empty() || **name == wanted);
     let name = name.with_context(|| {
         // A server may have any number.

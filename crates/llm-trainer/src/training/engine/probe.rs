@@ -11,8 +11,7 @@ const LARGEST_DISTANCE: f64 = 0.5;
 /// Smallest movement of the trainer, as a root mean square in nats, under which an unmoved server in bf16 has to round otherwise.
 const VISIBLE: f64 = 1e-4;
 
-/// Parts of the trainer's movement by which a server that moves otherwise is named, and is refused; the least distance that counts, in
-/// roundings.
+/// Parts of the trainer's movement by which a server that moves otherwise is named, and is refused; the least such, in roundings.
 const NAMED_LAG: f64 = 1e-3;
 const LARGEST_LAG: f64 = 0.02;
 const ROUNDINGS: f64 = 10.0;

@@ -19,7 +19,6 @@ const LEAST_LOG_PROB: f64 = -10_000.0;
 /// Largest log-probability, which rounding may lift above 0.
 const ROUNDING: f64 = 1e-3;
 
-/// Converts answers to responses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ReplyDecoding<'a> {
     /// Options that the responses must fit.
@@ -49,8 +48,7 @@ struct LogProbs {
     token_logprobs: Vec<Option<f64>>,
 }
 
-/// Puts the events of a stream together to the choices of the answer without one, with the version of the weights that drew each
-/// token of each choice.
+/// Puts the events of a stream together to the choices of an answer, with the version of the weights that drew each token.
 pub(super) fn assembled(events: &[(Value, u64)]) -> anyhow::Result<(Vec<Choice>, Vec<Vec<u64>>)> {
     let mut choices: Vec<(Choice, Vec<u64>)> = Vec::new();
     for (event, version) in events {
@@ -149,17 +147,12 @@ impl ReplyDecoding<'_> {
         let Self { options, tokenizer, vocab_size } = self;
         let Choice { text, finish_reason, logprobs, token_ids, .. } = choice;
         let told = logprobs.context("no log-probabilities, expected those of the tokens drawn")?;
-        let mut log_prob = told
-            .token_logprobs
-            .into_iter()
-            .map(|value| value.filter(|value| (LEAST_LOG_PROB..=ROUNDING).contains(value)))
-            .map(|value| value.map(|value| value.min(0.0)))
-            .collect::<Option<Vec<f64>>>()
-            .with_context(|| {
-                format!(
-                    "a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0"
-                )
-            })?;
+        let log_prob = told.token_logprobs.into_iter().map(|value| {
+            value.filter(|value| (LEAST_LOG_PROB..=ROUNDING).contains(value))?.min(0.0).into()
+        });
+        let mut log_prob = log_prob.collect::<Option<Vec<f64>>>().with_context(|| {
+            format!("a log-probability is missing or out of range, expected {LEAST_LOG_PROB} to 0")
+        })?;
         let is_told = token_ids.is_some();
         let encode = || {
             let longest = options.max_new_tokens.saturating_mul(LONGEST_TOKEN_BYTES);
@@ -173,10 +166,9 @@ impl ReplyDecoding<'_> {
         ensure!(!log_prob.is_empty(), "no log-probabilities for a response of {count} tokens");
         let told = log_prob.len();
         let is_guess = count != told;
-        ensure!(
-            !(is_guess && is_told),
-            "{count} tokens with {told} log-probabilities, expected as many"
-        );
+        if is_guess && is_told {
+            bail!("{count} tokens with {told} log-probabilities, expected as many");
+        }
         if is_guess {
             // The text as a whole keeps its log-probability, whatever its tokens.
             log_prob = vec![log_prob.iter().sum::<f64>() / count as f64; count];

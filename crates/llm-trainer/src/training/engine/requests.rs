@@ -5,12 +5,11 @@ use decoder::generation::{GenerationOptions, PromptRequest};
 use serde_json::{Value, json};
 use training_run::config::{EngineServers, RolloutEngine};
 
-use super::http::Request;
+use super::servers::Request;
 
 /// Name of the adapter that the trainer sends.
 const ADAPTER: &str = "policy";
 
-/// How to talk to an engine.
 #[derive(Debug, Clone)]
 pub(super) struct Requests {
     pub(super) engine: RolloutEngine,
@@ -32,7 +31,6 @@ pub(super) struct ReloadRequest {
 }
 
 impl Requests {
-    /// Asks for the responses to a prompt.
     pub(super) fn responses(
         &self,
         prompt: PromptRequest<'_>,
@@ -153,23 +151,17 @@ impl Requests {
         self.streams.then(|| Request::post("/resume", json!({})))
     }
 
-    /// Makes a server release its memory.
-    pub(super) fn sleep(&self) -> Request {
-        match self.engine {
-            RolloutEngine::Sglang => Request::post("/release_memory_occupation", json!({})),
-            _ => Request::post("/sleep?level=1", json!({})),
-        }
+    /// Makes a server take its memory again if `takes`, else release it.
+    pub(super) fn memory(&self, takes: bool) -> Request {
+        let path = match (self.engine, takes) {
+            (RolloutEngine::Sglang, false) => "/release_memory_occupation",
+            (RolloutEngine::Sglang, true) => "/resume_memory_occupation",
+            (_, false) => "/sleep?level=1",
+            (_, true) => "/wake_up",
+        };
+        Request::post(path, json!({}))
     }
 
-    /// Makes a server take its memory again after [`sleep`](Self::sleep).
-    pub(super) fn wake(&self) -> Request {
-        match self.engine {
-            RolloutEngine::Sglang => Request::post("/resume_memory_occupation", json!({})),
-            _ => Request::post("/wake_up", json!({})),
-        }
-    }
-
-    /// Asks SGLang to generate.
     fn generate(&self, mut body: Value) -> Request {
         if self.has_adapter {
             body["lora_path"] = ADAPTER.into();

@@ -1,5 +1,7 @@
 //! The servers of an engine: requests go to the one with the fewest, and one that does not answer is left out.
 
+use std::fmt::{Debug, Display};
+use std::io::{BufRead, BufReader, Read};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::sleep;
@@ -8,8 +10,6 @@ use std::time::{Duration, Instant};
 use anyhow::anyhow;
 use serde_json::Value;
 use training_run::config::EngineServers;
-
-use super::http::{Client, Failure, Request};
 
 /// Longest pause before a request is sent again.
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
@@ -24,7 +24,7 @@ pub(super) struct Servers {
     wait: Duration,
     all: Vec<Server>,
     /// Version of the weights that they have.
-    version: AtomicU64,
+    pub(super) version: AtomicU64,
     /// Sentences for the user about servers that were left out or are back.
     news: Mutex<Vec<String>>,
 }
@@ -79,11 +79,6 @@ impl Servers {
         }
     }
 
-    /// Notes the version of the weights that the servers have from now on.
-    pub(super) fn set_version(&self, version: u64) {
-        self.version.store(version, Ordering::Relaxed);
-    }
-
     /// Sends a request to the server with the fewest in flight; if that one does not answer, it is left out and another is asked.
     /// Returns the answer, and the version of the weights when it was asked. Fails if the request is refused, or no server is left.
     pub(super) fn ask(&self, request: &Request) -> anyhow::Result<(Value, u64)> {
@@ -130,7 +125,6 @@ impl Servers {
         }
     }
 
-    /// Returns true if a server besides this one is not left out.
     fn has_others(&self, index: usize) -> bool {
         self.lost().iter().enumerate().any(|(other, lost)| other != index && !lost)
     }
@@ -212,9 +206,115 @@ impl Servers {
         }
     }
 
-    /// Notes a sentence for the user.
     pub(super) fn tell(&self, sentence: String) {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).push(sentence);
+    }
+}
+
+/// Largest answer that is read, in bytes.
+const LONGEST_ANSWER: u64 = 256 << 20;
+
+/// A request to a server: a path, and a body where it is a `POST`.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) path: String,
+    pub(super) body: Option<Value>,
+}
+
+impl Request {
+    pub(super) fn get(path: &str) -> Self {
+        Self { path: path.to_owned(), body: None }
+    }
+
+    pub(super) fn post(path: &str, body: Value) -> Self {
+        Self { path: path.to_owned(), body: Some(body) }
+    }
+}
+
+/// Reason why a request failed.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The server has no place for the request now.
+    Full(anyhow::Error),
+    /// The server may answer another time.
+    Passing(anyhow::Error),
+    /// A retry does not help.
+    Lasting(anyhow::Error),
+}
+
+fn passing(error: impl Display + Debug + Send + Sync + 'static) -> Failure {
+    Failure::Passing(anyhow::Error::msg(error))
+}
+
+/// A client for servers of the local network.
+#[derive(Debug)]
+struct Client(ureq::Agent);
+
+impl Client {
+    pub(super) fn new(wait: Duration) -> Self {
+        let config = ureq::Agent::config_builder()
+            .timeout_global(Some(wait))
+            .timeout_connect(Some(wait.min(Duration::from_secs(10))))
+            .http_status_as_error(false)
+            // The weights and prompts of a run are for the server that was named.
+            .max_redirects(0)
+            // No proxy from the environment: the servers are on the local network.
+            .proxy(None);
+        Self(config.build().into())
+    }
+
+    /// Sends a request; text that is no JSON is returned as a string.
+    pub(super) fn send(&self, url: &str, request: &Request) -> Result<Value, Failure> {
+        let mut text = String::new();
+        self.body(url, request)?.read_to_string(&mut text).map_err(passing)?;
+        Ok(serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
+    /// Sends a request whose answer is a stream of events, and passes each on as it arrives.
+    pub(super) fn stream(
+        &self,
+        url: &str,
+        request: &Request,
+        mut tell: impl FnMut(Value),
+    ) -> Result<(), Failure> {
+        for line in BufReader::new(self.body(url, request)?).lines() {
+            let line = line.map_err(passing)?;
+            match line.strip_prefix("data: ") {
+                None => {}
+                Some("[DONE]") => return Ok(()),
+                Some(event) => {
+                    let event: Value = serde_json::from_str(event).map_err(passing)?;
+                    if let Some(error) = event.get("error") {
+                        return Err(passing(error.to_string()));
+                    }
+                    tell(event);
+                }
+            }
+        }
+        Err(passing("the answer breaks off"))
+    }
+
+    fn body(&self, url: &str, request: &Request) -> Result<impl Read + use<>, Failure> {
+        let url = format!("{url}{}", request.path);
+        let sent = match &request.body {
+            None => self.0.get(&url).call(),
+            Some(body) => self.0.post(&url).content_type("application/json").send(body.to_string()),
+        };
+        let response = sent.map_err(passing)?;
+        let status = response.status();
+        let mut body = response.into_body().into_reader().take(LONGEST_ANSWER);
+        if status.is_success() {
+            return Ok(body);
+        }
+        let mut text = String::new();
+        body.read_to_string(&mut text).map_err(passing)?;
+        let excerpt: String = text.chars().take(300).collect();
+        let error = anyhow!("status {status}: {excerpt}");
+        Err(match status.as_u16() {
+            429 => Failure::Full(error),
+            500.. => Failure::Passing(error),
+            _ => Failure::Lasting(error),
+        })
     }
 }
 

@@ -124,7 +124,7 @@ pub(super) fn restore(
     bounds: Bounds,
 ) -> anyhow::Result<(TrainerState, GroupSampler<QuestionGroup>)> {
     let trainer = checkpoint.join(TRAINER_FOLDER);
-    optimizer.restore_from(&trainer)?;
+    optimizer.restore(&trainer)?;
     let path = trainer.join(STATE_FILE);
     let state: TrainerState = read(&path, LONGEST_TEXT_BYTES, "not a trainer state")?;
     if let Some(fault) = state.first_fault().or_else(|| bounds.fault_of_cursor(&state)) {

@@ -24,8 +24,8 @@ impl Sampler {
         self.drawer.questions.held_out.is_some() && self.drawer.run.config().evaluation.every > 0
     }
 
-    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps. Returns a
-    /// warning where questions are left out as their harness failed.
+    /// Measures a policy on the held-out questions, if there are any, after the step of `metrics` and `updates` optimiser steps.
+    /// Returns a warning where questions are left out as their harness failed.
     pub(super) fn evaluate(
         &self,
         policy: &Policy,
@@ -83,19 +83,14 @@ impl Sampler {
         let all = self.drawer.questions.held_out.iter().flat_map(|set| &set.prompts);
         let places: BTreeSet<&str> = all.map(|prompt| prompt.question.source.as_str()).collect();
         for (place, source) in (0..).zip(places) {
-            let groups: Vec<(&Prompt, &[Sample])> = prompts
-                .iter()
-                .copied()
-                .zip(responses.chunks(samples))
-                .filter(|(prompt, _)| prompt.question.source == source)
-                .collect();
+            let groups = prompts.iter().copied().zip(responses.chunks(samples));
+            let groups = groups.filter(|(prompt, _)| prompt.question.source == source);
+            let groups: Vec<(&Prompt, &[Sample])> = groups.collect();
             if groups.is_empty() {
                 continue;
             }
-            let votes = groups
-                .iter()
-                .map(|(prompt, group)| self.votes(prompt, group))
-                .collect::<anyhow::Result<Vec<Votes>>>()?;
+            let votes = groups.iter().map(|(prompt, group)| self.votes(prompt, group));
+            let votes = votes.collect::<anyhow::Result<Vec<Votes>>>()?;
             self.insert_accuracy(source, &votes, samples, place, metrics);
             let mut insert_mean = |what, value: fn(&Sample) -> f64| {
                 let all = groups.iter().flat_map(|(_, group)| *group);

@@ -17,7 +17,6 @@ use super::step_record::StepRecord;
 use crate::host_memory::Memory;
 use crate::training::adamw::AdamW;
 use crate::training::adapter::adapted;
-use crate::training::local_shard::DistributedPass;
 use crate::training::policy_pass::{PolicyPass, Sequence, Statistics};
 use crate::training::reward_model::RewardModel;
 use crate::training::sample::Sample;
@@ -26,7 +25,6 @@ use crate::training::trainer_state::TrainerState;
 use decoder::model::Decoder;
 use ranks::{DeviceMesh, Ranks};
 
-/// The models of a run with their optimisers.
 #[derive(Debug)]
 pub(super) struct Policy {
     pub(super) run: Arc<Run>,
@@ -111,7 +109,6 @@ impl Policy {
         optimizer.hold_blocks(model);
     }
 
-    /// A pass of the policy over this rank's sequences.
     pub(super) fn pass(&self) -> PolicyPass<'_> {
         PolicyPass::of_run(&self.model, self.run.config())
     }
@@ -134,20 +131,18 @@ impl Policy {
         process_log_ratio: Option<&[f64]>,
         kl: Option<KlController>,
     ) -> anyhow::Result<ScoredRollout> {
-        let distributed = self.distributed_pass();
         let (old, rerouted_fraction) = self.old_statistics(&mut samples)?;
         let algorithm = &self.run.config().algorithm;
         let reference = match (algorithm.reference_kl, kl, &self.reference) {
             (Some(settings), Some(controller), Some(model)) => {
-                let pass = PolicyPass { model, ..distributed.pass };
                 let plain = |Sample { sequence, .. }: &Sample| Sequence {
                     routes: None,
                     ..sequence.clone()
                 };
                 let plain: Vec<Sequence> = samples.iter().map(plain).collect();
                 let sequences: Vec<&Sequence> = plain.iter().collect();
-                let log_prob =
-                    DistributedPass { pass, ..distributed }.statistics(&sequences)?.log_prob;
+                let pass = PolicyPass { model, ..self.pass() };
+                let log_prob = pass.statistics_over(&self.ranks, &sequences)?.log_prob;
                 Some(Reference { settings, coefficient: controller.coefficient(), log_prob })
             }
             _ => None,
@@ -164,17 +159,16 @@ impl Policy {
         let estimator = &self.run.config().algorithm.advantage;
         let with_squared_scores = estimator.required_column() == Some("squared_scores");
         let pass = PolicyPass { with_squared_scores, ..self.pass() };
-        let distributed = DistributedPass { pass, ranks: &self.ranks };
         let is_asked = self.run.config().rollout.routing_replay;
-        if !is_asked || self.model.config().experts.is_none() {
-            for sample in samples.iter_mut() {
-                sample.sequence.routes = None;
-            }
-            let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
-            return Ok((distributed.statistics(&sequences)?, None));
+        let is_replayed = is_asked && self.model.config().experts.is_some();
+        for sample in samples.iter_mut().filter(|_| !is_replayed) {
+            sample.sequence.routes = None;
         }
         let sequences: Vec<&Sequence> = samples.iter().map(|sample| &sample.sequence).collect();
-        let (old, used) = distributed.statistics_and_routes(&sequences)?;
+        if !is_replayed {
+            return Ok((pass.statistics_over(&self.ranks, &sequences)?, None));
+        }
+        let (old, used) = pass.statistics_and_routes_over(&self.ranks, &sequences)?;
         let rerouted_fraction = used.rerouted_fraction();
         for (sample, routes) in samples.iter_mut().zip(used.added) {
             if let Some(routes) = routes {
@@ -186,11 +180,10 @@ impl Policy {
 
     /// Mean entropy of a scored rollout at temperature 1, in nats per token. It takes one more pass unless the run samples at 1.
     pub(super) fn entropy_at_temperature_1(&self, scored: &ScoredRollout) -> anyhow::Result<f64> {
-        let distributed = self.distributed_pass();
-        if (distributed.pass.temperature - 1.0).abs() > 0.0 {
-            let pass = PolicyPass { temperature: 1.0, ..distributed.pass };
-            let at_1 = DistributedPass { pass, ..distributed };
-            return Ok(at_1.statistics(&scored.sequences())?.mean_entropy());
+        let pass = self.pass();
+        if (pass.temperature - 1.0).abs() > 0.0 {
+            let at_1 = PolicyPass { temperature: 1.0, ..pass };
+            return Ok(at_1.statistics_over(&self.ranks, &scored.sequences())?.mean_entropy());
         }
         Ok(scored.columns.old.mean_entropy())
     }
@@ -239,10 +232,6 @@ impl Policy {
         }
         *updates += learnt.updates as u64;
         Ok(Some(judged.learnt.log_ratio))
-    }
-
-    fn distributed_pass(&self) -> DistributedPass<'_> {
-        DistributedPass { pass: self.pass(), ranks: &self.ranks }
     }
 }
 

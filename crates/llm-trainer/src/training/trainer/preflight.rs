@@ -9,12 +9,11 @@ use run_plan::preflight::{ModelFacts, Preflight, PreflightGroup, PreflightSample
 use training_run::config::Run;
 
 use super::questions::RunQuestions;
-use crate::training::judge::Judge;
+use crate::training::judge::{Judge, ResponseText};
 use crate::training::policy_pass::{PolicyPass, Sequence};
-use crate::training::response_text::ResponseText;
 use crate::training::rollout::{Engine, SamplingPass};
 use crate::training::sample::Sample;
-use crate::training::token_layout::TokenLayout;
+use crate::training::sequence::TokenLayout;
 use decoder::generation::SamplingKey;
 use decoder::model::Decoder;
 use ranks::DeviceMesh;
@@ -73,7 +72,12 @@ pub(crate) fn preflight(
     let template = ChatTemplate::load(&config.model.path)?;
     let facts = ModelFacts {
         has_chat_template: template.is_some(),
-        has_generation_prompt: template.as_ref().is_some_and(opens_a_turn),
+        // A prompt with a generation prompt is rendered otherwise than one without.
+        has_generation_prompt: template.as_ref().is_some_and(|template| {
+            let question = [Message::new("user", "1 + 1?")];
+            let [with, without] = [true, false].map(|asks| template.render(&question, asks).ok());
+            with != without
+        }),
         vocabulary,
     };
     let rendered = match chosen.first() {
@@ -82,13 +86,6 @@ pub(crate) fn preflight(
         None => String::new(),
     };
     Ok(Preflight::new(rendered, groups, run, facts))
-}
-
-/// Returns true if the template renders a prompt with a generation prompt differently from one without.
-fn opens_a_turn(template: &ChatTemplate) -> bool {
-    let question = [Message::new("user", "1 + 1?")];
-    let rendered = |asks| template.render(&question, asks).ok();
-    rendered(true) != rendered(false)
 }
 
 fn preflight_sample(sample: &Sample, end_ids: &[u32], entropy_sum: f64) -> PreflightSample {

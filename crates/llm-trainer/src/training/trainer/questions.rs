@@ -12,9 +12,7 @@ use crate::training::judge::known_answer;
 
 #[derive(Debug)]
 pub(super) struct RunQuestions {
-    /// Questions to train on.
     pub(super) questions: Prompts,
-    /// Questions to evaluate on.
     pub(super) held_out: Option<Prompts>,
     /// Notes for the user about the questions, one sentence each.
     pub(super) notes: Vec<String>,

@@ -1,24 +1,29 @@
 //! Samples and rewards the responses of a run, or replays them.
 
 use std::collections::VecDeque;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use anyhow::{Context, anyhow, ensure};
-use question_data::question_order::{DataCursor, QuestionOrder};
-use training_run::config::InFlight;
-use training_run::dynamic_sampling::{GroupSampler, SampledGroup, StepGroups};
-use training_run::saved_rollouts::{SavedRollouts, SavedStep};
-
-use super::drawer::Drawer;
-use super::policy::Policy;
-use super::replay::{RolloutSource, other_prompt};
-use super::step_record::StepRecord;
-use crate::training::rollout::{Engine, Rollout, SamplingPass, asked_share, gather};
-use crate::training::sample::{GroupBounds, QuestionGroup};
-use decoder::generation::SamplingKey;
+use decoder::generation::{GenerationOptions, SamplingKey};
+use decoder::model::Decoder;
 use decoder::routes::RouteShape;
+use question_data::prompt::Prompt;
+use question_data::question_order::{DataCursor, QuestionOrder};
 use ranks::DeviceMesh;
+use training_run::config::{InFlight, Run, RunConfig};
+use training_run::dynamic_sampling::{Demand, GroupSampler, SampledGroup, StepGroups};
+use training_run::saved_rollouts::{RolloutOrigin, SavedRollouts, SavedStep};
+
+use super::policy::Policy;
+use super::questions::RunQuestions;
+use super::step_record::StepRecord;
+use crate::training::engine::ExternalEngine;
+use crate::training::environment::Environment;
+use crate::training::judge::Judge;
+use crate::training::rollout::{Engine, Rollout, SamplingPass, asked_share, gather};
+use crate::training::sample::{GroupBounds, QuestionGroup, Sample};
 
 /// A run's position in its questions, and the responses it has.
 #[derive(Debug)]
@@ -159,7 +164,6 @@ impl Sampler {
         Ok(rollouts)
     }
 
-    /// Reads the saved groups of a step.
     fn replay(
         &mut self,
         files: &SavedRollouts,
@@ -177,10 +181,17 @@ impl Sampler {
             routes: RouteShape::of(model),
         };
         for (number, SampledGroup { responses, .. }) in (1..).zip(&saved.sampled.groups) {
-            // A harness writes its own prompts.
-            let is_asked = config.rollout.environment.is_none();
-            let other = || other_prompt(responses, &prompts[responses.question]);
-            let fault = responses.fault(bounds).or_else(|| is_asked.then(other).flatten());
+            let other_prompt = || {
+                let (prompt, number) = (&prompts[responses.question], responses.question);
+                let differs = |sample: &Sample| sample.sequence.prompt != prompt.tokens;
+                // A harness writes its own prompts.
+                let is_asked = config.rollout.environment.is_none();
+                (is_asked && responses.samples.iter().any(differs)).then(|| {
+                    let (id, other) = (&prompt.question.id, "the data or its prompts were others");
+                    format!("another prompt than that of question {number}, {id}: {other}")
+                })
+            };
+            let fault = responses.fault(bounds).or_else(other_prompt);
             if let Some(fault) = fault {
                 anyhow::bail!("{}: group {number}: {fault}", files.path(step).display());
             }
@@ -205,7 +216,6 @@ impl Sampler {
 /// A rollout that a thread waits for.
 #[derive(Debug)]
 pub(super) struct RolloutAhead {
-    /// The later step.
     step: u64,
     /// Step whose weights the servers had when they were asked.
     asked_at: u64,
@@ -213,4 +223,107 @@ pub(super) struct RolloutAhead {
     chosen: Vec<usize>,
     /// Waits for this rank's responses.
     thread: JoinHandle<anyhow::Result<Rollout>>,
+}
+
+/// Questions, engine and rewards of a run; threads share them.
+#[derive(Debug)]
+pub(super) struct Drawer {
+    pub(super) run: Arc<Run>,
+    pub(super) questions: RunQuestions,
+    pub(super) judge: Judge,
+    /// Engine that samples in place of the policy.
+    pub(super) engine: Option<ExternalEngine>,
+    /// Harnesses that play with the policy.
+    pub(super) environment: Option<Environment>,
+}
+
+impl Drawer {
+    /// The groups that a step needs.
+    fn demand(&self) -> Demand {
+        let config = self.run.config();
+        Demand {
+            settings: config.dynamic_sampling,
+            groups: config.rollout.prompts_per_step,
+            group_size: config.rollout.group_size,
+            staleness: config.rollout.staleness,
+        }
+    }
+
+    pub(super) fn options(&self) -> GenerationOptions {
+        let section = &self.run.config().rollout;
+        let options = self.judge.text.options(section, section.group_size, section.sampling());
+        GenerationOptions { record_routes: section.routing_replay, ..options }
+    }
+
+    pub(super) fn prompts(&self, chosen: &[usize]) -> Vec<&Prompt> {
+        chosen.iter().map(|&index| &self.questions.questions.prompts[index]).collect()
+    }
+
+    /// The engine that samples, to train or to evaluate: the model with the harnesses, `external`, or the model alone.
+    pub(super) fn sampled_by<'a>(
+        &'a self,
+        model: &'a Decoder,
+        external: Option<&'a ExternalEngine>,
+        evaluates: bool,
+    ) -> Engine<'a> {
+        match (&self.environment, external) {
+            (Some(environment), _) => Engine::Played { model, environment, evaluates },
+            (None, Some(engine)) => Engine::External(engine),
+            (None, None) => Engine::Own(model),
+        }
+    }
+
+    /// The groups of a rollout that the weights of `step` sampled, one for each of the `chosen` questions that is not dropped.
+    pub(super) fn groups(
+        &self,
+        step: u64,
+        chosen: &[usize],
+        rollout: &Rollout,
+    ) -> Vec<SampledGroup<QuestionGroup>> {
+        let is_dropped = |place| rollout.dropped.iter().any(|(dropped, _)| *dropped == place);
+        let kept = (0..).zip(chosen).filter(|(place, _)| !is_dropped(*place));
+        let groups = kept.zip(rollout.samples.chunks(self.demand().group_size));
+        // Rewards of the verdicts alone: a length penalty says nothing about the question.
+        let earned = self.run.config().reward.values;
+        let is_own = self.judge.custom_reward.is_some() || self.environment.is_some();
+        let worth =
+            |sample: &Sample| if is_own { sample.reward } else { earned.of(&sample.verdict) };
+        let groups = groups.map(|((_, &question), samples)| SampledGroup {
+            rewards: samples.iter().map(worth).collect(),
+            right: samples.iter().filter(|sample| sample.verdict.is_right()).count(),
+            sampled_at: step,
+            responses: QuestionGroup { question, samples: samples.to_vec() },
+        });
+        groups.collect()
+    }
+}
+
+/// Source of a run's responses.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum RolloutSource {
+    #[default]
+    Sampled,
+    /// Responses are sampled and written to a folder.
+    Saved(SavedRollouts),
+    /// Responses are read from a folder; only evaluations sample.
+    Replayed(SavedRollouts),
+}
+
+impl RolloutSource {
+    /// The source for the folders given on the command line; at most one is given.
+    pub(crate) fn open(
+        config: &RunConfig,
+        save: Option<&Path>,
+        replay: Option<&Path>,
+    ) -> anyhow::Result<Self> {
+        Ok(match (save, replay) {
+            (None, None) => Self::Sampled,
+            (Some(folder), _) => {
+                Self::Saved(SavedRollouts::create(folder, RolloutOrigin::of(config)?)?)
+            }
+            (None, Some(folder)) => {
+                Self::Replayed(SavedRollouts::open(folder, RolloutOrigin::of(config)?)?)
+            }
+        })
+    }
 }

@@ -16,16 +16,14 @@ use training_run::saved_rollouts::fingerprint;
 use whole_file::FolderLock;
 
 use super::checkpoint::{self, Bounds};
-use super::drawer::Drawer;
 use super::policy::{Policy, load_policy};
 use super::questions::RunQuestions;
 use super::recorder::Recorder;
-use super::sampler::Sampler;
+use super::sampler::{Drawer, Sampler};
 use super::{RolloutSource, Trainer};
 use crate::training::engine::ExternalEngine;
 use crate::training::environment::Environment;
-use crate::training::judge::Judge;
-use crate::training::response_text::ResponseText;
+use crate::training::judge::{Judge, ResponseText};
 use crate::training::sample::GroupBounds;
 use crate::training::trainer_state::TrainerState;
 use decoder::routes::RouteShape;

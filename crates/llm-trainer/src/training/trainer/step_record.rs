@@ -15,7 +15,6 @@ use ranks::Ranks;
 pub(super) struct StepRecord {
     pub(super) step: u64,
     pub(super) metrics: StepMetrics,
-    /// Warnings for the user about this step.
     pub(super) warnings: Vec<String>,
     /// Reasons for which groups of this step were left out.
     pub(super) dropped: Vec<String>,
