@@ -31,8 +31,6 @@ pub mod training;
 mod verification;
 
 pub use report::{Report, Row};
-#[cfg(feature = "cli")]
-pub use result_file::FileError;
 pub use verification::{Settings, Stage, verify, verify_watched};
 
 // The example of the page that a registry shows.

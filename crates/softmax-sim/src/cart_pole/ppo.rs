@@ -32,15 +32,15 @@ settings! {
         /// Optimiser steps in one pass.
         pub mini_batches: usize = 4, check_count;
         /// Factor `γ` on what is earned one step later.
-        pub discount: f64 = 0.99, check_unit;
+        pub discount: f64 = 0.99, check_share;
         /// `λ` of generalised advantage estimation.
-        pub gae_lambda: f64 = 0.95, check_unit;
+        pub gae_lambda: f64 = 0.95, check_share;
         /// Rounds of collecting and learning.
         pub iterations: usize = 100;
         /// Iterations between two evaluations.
         pub evaluate_every: usize = 4, check_count;
         /// Episodes of an evaluation, for each of the two ways to choose.
-        pub evaluation_episodes: u32 = 32, check_count;
+        pub evaluation_episodes: usize = 32, check_count;
     } also |ppo| {
         let fits = ppo.mini_batches <= ppo.steps_per_iteration();
         let expected = "at most the steps of a round";

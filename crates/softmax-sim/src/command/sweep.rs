@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use softmax_sim::reproduce::Progress;
-use softmax_sim::sweep::{Cell, DamagedLine, Folder, Merged, Plan, Shard, Tally, merge, run_shard};
+use softmax_sim::sweep::{Cell, Folder, Merged, Plan, Shard, Tally, merge, run_shard};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -132,7 +132,7 @@ fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 /// On standard error, lines that are no results: their cells count as not computed.
-fn tell_damaged(lines: &[DamagedLine]) {
+fn tell_damaged(lines: &[String]) {
     for line in lines {
         let _ = writeln!(std::io::stderr(), "{line}");
     }

@@ -50,10 +50,6 @@ impl Parameters {
     /// Checks the tables of features, for a table of `table` values.
     pub(super) fn check(&self, table: usize) -> Result<(), EnvironmentError> {
         let Some(features) = self.features() else { return Ok(()) };
-        if let Self::Network(_, layers) = self {
-            EnvironmentError::check_length("inputs", layers.inputs(), features.count)?;
-            EnvironmentError::check_length("outputs", layers.outputs(), 1)?;
-        }
         EnvironmentError::check_some("features", features.count)?;
         EnvironmentError::check_table("prior", &features.prior, table)?;
         EnvironmentError::check_table("features", &features.values, table * features.count)

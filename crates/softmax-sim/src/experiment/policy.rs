@@ -34,8 +34,10 @@ impl States {
     pub(super) fn check(self, positions: usize, actions: usize) -> Result<(), ExperimentError> {
         let states = count(positions, actions, self.memory);
         if states > MOST_STATES {
-            let (memory, most) = (self.memory, MOST_STATES);
-            return Err(ExperimentError::States { memory, states, most });
+            let memory = self.memory;
+            return Err(ExperimentError(format!(
+                "`memory` is {memory}: {states} states of a prompt, expected at most {MOST_STATES}"
+            )));
         }
         check_share("noise", self.noise)
     }

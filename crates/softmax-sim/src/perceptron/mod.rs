@@ -65,16 +65,6 @@ impl Perceptron {
 }
 
 impl Layers {
-    /// Number of inputs.
-    pub(crate) fn inputs(&self) -> usize {
-        self.sizes[0]
-    }
-
-    /// Number of outputs.
-    pub(crate) fn outputs(&self) -> usize {
-        self.sizes[self.sizes.len() - 1]
-    }
-
     /// Number of parameters.
     pub(crate) fn parameter_count(&self) -> usize {
         offset(&self.sizes, self.sizes.len() - 1)

@@ -7,10 +7,12 @@ use super::page::{options, theory};
 use super::run::Finished;
 use super::store::Record;
 use super::{Cell, FINDINGS, Finding, Measure, Table, Target, Verdict};
-use crate::result_file::{FileError, read_if_there, write_json, write_whole};
+use crate::result_file::{write_json, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::Path;
+use whole_file::{FileError, if_there};
 
 /// A result as the documents keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +63,7 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
 /// [`FileError`] if the file cannot be read or holds something else.
 pub fn read_published(docs: &Path) -> Result<Vec<Published>, FileError> {
     let path = docs.join("reproduce.json");
-    let Some(bytes) = read_if_there(&path)? else { return Ok(vec![]) };
+    let Some(bytes) = if_there(&path, fs::read(&path))? else { return Ok(vec![]) };
     serde_json::from_slice(&bytes).map_err(|error| FileError::of(&path, "read")(error.into()))
 }
 

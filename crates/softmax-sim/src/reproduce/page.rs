@@ -2,13 +2,14 @@
 
 use super::run::Finished;
 use super::{Cell, Finding, Measure, Scale, Setting, Table, Verdict};
-use crate::result_file::{FileError, write_whole};
+use crate::result_file::write_whole;
 use figures::chart_svg::standalone_svg;
 use figures::html::{self, escape, paragraph};
 use figures::number_format::significant;
 use figures::{Block, Page, Section};
 use messages::counted;
 use std::path::{Component, Path};
+use whole_file::FileError;
 
 const STYLE: &str = include_str!("page.css");
 

@@ -3,10 +3,10 @@
 use super::run_cache::RunCache;
 use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Scale, Setting};
-use crate::result_file::FileError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use whole_file::FileError;
 
 /// A finding with its result.
 #[derive(Debug, Clone)]

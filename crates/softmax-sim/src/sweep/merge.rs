@@ -1,8 +1,7 @@
 //! One table of all that the shards have computed.
 
 use super::cell::{CellResult, Figures};
-use super::failure::{DamagedLine, SweepError};
-use super::folder::{Contents, Folder, Record};
+use super::folder::{Contents, Folder, Record, SweepError};
 use super::plan::{Cell, Plan};
 use crate::result_file::write_whole;
 use serde::Serialize;
@@ -27,7 +26,7 @@ pub struct Merged {
     /// Results of cells that are not in the sweep.
     pub foreign: usize,
     /// Lines of the shards' files that are no results.
-    pub damaged: Vec<DamagedLine>,
+    pub damaged: Vec<String>,
     /// The tables that were written; none while cells are missing.
     pub written: Vec<PathBuf>,
 }
@@ -46,7 +45,7 @@ struct Line<'a> {
 ///
 /// # Errors
 ///
-/// [`SweepError::Conflict`] if a cell has two results that differ, or if files cannot be read or
+/// [`SweepError`] if a cell has two results that differ, or if files cannot be read or
 /// written.
 pub fn merge(plan: &Plan, folder: &Folder) -> Result<Merged, SweepError> {
     let Contents { files, damaged } = folder.contents()?;
@@ -111,7 +110,8 @@ fn outcomes(
             named.get(key.as_str()).map_or_else(|| format!("key {key}"), ToString::to_string);
         format!("`{cell}` in {} and {}", first.display(), second.display())
     });
-    Err(SweepError::Conflict { count: conflicts.len(), cells: cells.collect() })
+    let (count, cells) = (conflicts.len(), cells.collect::<Vec<_>>().join("; "));
+    Err(SweepError(format!("{count} cells have results that differ, such as {cells}")))
 }
 
 fn json_lines(rows: &[(&Cell, &CellResult)]) -> Vec<u8> {

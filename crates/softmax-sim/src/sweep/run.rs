@@ -1,8 +1,7 @@
 //! Computing a shard.
 
 use super::cell::CellResult;
-use super::failure::SweepError;
-use super::folder::{Folder, Record, ShardFile};
+use super::folder::{Folder, Record, ShardFile, SweepError};
 use super::plan::{Cell, Plan};
 use super::shard::Shard;
 use rayon::prelude::*;

@@ -28,20 +28,27 @@ impl ThermostatControl {
     /// Checks that `loss` can be run under it.
     pub(super) fn check(&self, loss: &PolicyLoss) -> Result<(), ExperimentError> {
         let name = loss.name();
-        let refused = |reason| ExperimentError::Control { field: "thermostat", loss: name, reason };
+        let refused = |reason| ExperimentError(format!("`thermostat` of `{name}`: {reason}"));
         DifficultyThermostat::new(&self.settings()).map_err(|error| refused(error.into()))?;
         self.knob.set(loss, self.thermostat.initial).map_err(refused)?;
-        let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
-        if by_bucket || self.accuracy_edges.is_empty() {
+        if self.accuracy_edges.is_empty() || by_bucket(self.knob, loss) {
             return Ok(());
         }
-        Err(ExperimentError::Buckets { loss: name })
+        Err(ExperimentError(format!(
+            "`accuracy_edges` are given, expected none unless `fraction` moves, of a loss that selects over the mini-batch \
+             (`{name}`)"
+        )))
     }
 
     fn settings(&self) -> DifficultyThermostatSettings {
         let accuracy_edges = self.accuracy_edges.clone();
         DifficultyThermostatSettings { accuracy_edges, thermostat: self.thermostat }
     }
+}
+
+/// True if buckets of difficulty may differ in the number that moves.
+fn by_bucket(knob: Knob, loss: &PolicyLoss) -> bool {
+    knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch)
 }
 
 /// Thermostats by difficulty, and what a rollout tells them.
@@ -63,8 +70,7 @@ impl Difficulty {
 
     /// Share of each bucket's tokens that `loss` treats over a mini-batch; none where the thermostat moves the loss itself.
     pub(super) fn fractions(&self, loss: &PolicyLoss) -> Option<Vec<f64>> {
-        let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
-        by_bucket.then(|| self.thermostats.knobs())
+        by_bucket(self.knob, loss).then(|| self.thermostats.knobs())
     }
 
     /// The loss with its number where the thermostat has it.
