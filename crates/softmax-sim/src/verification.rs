@@ -41,17 +41,6 @@ impl Settings {
     pub const LEAST_POLICIES: usize = 8;
 }
 
-/// How far a verification is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stage {
-    /// The statement that is checked next.
-    pub statement: &'static str,
-    /// Parts of the verification that are done.
-    pub done: u64,
-    /// Parts in all.
-    pub total: u64,
-}
-
 /// Seed and random policies of the checks.
 struct Samples<'a> {
     seed: u64,
@@ -108,11 +97,12 @@ const STATEMENTS: [(&str, Check); 20] = [
 ///
 /// The result depends on the settings alone, never on the number of threads.
 pub fn verify(settings: &Settings) -> Report {
-    verify_watched(settings, |_| ())
+    verify_watched(settings, |_, _, _| ())
 }
 
-/// [`verify`], telling `on_stage` before each part and once at the end.
-pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> Report {
+/// [`verify`], telling `on_part` before each part and once at the end: the statement that is checked next, how many parts are
+/// done, and how many there are.
+pub fn verify_watched(settings: &Settings, mut on_part: impl FnMut(&str, u64, u64)) -> Report {
     let &Settings { seed, policies, cases } = settings;
     let states = |actions: &[usize], count: usize| -> Vec<State> {
         actions.iter().flat_map(|actions| population(seed, count, *actions)).collect()
@@ -126,7 +116,7 @@ pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> R
     let total = STATEMENTS.len() as u64 + parts;
     let mut done = 0;
     let mut step = |statement| {
-        on_stage(Stage { statement, done, total });
+        on_part(statement, done, total);
         done += 1;
     };
     let mut rows = Vec::new();

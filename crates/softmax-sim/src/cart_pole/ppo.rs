@@ -1,7 +1,7 @@
 //! Proximal policy optimisation on the cart and pole.
 
 use super::evaluation::{Choice, mean_return};
-use super::learner::{Diverged, Learner, MiniBatch, Objective};
+use super::learner::{Diverged, Learner, Objective, Step};
 use super::rollout::Cohort;
 use super::stream::{Purpose, stream};
 use crate::experiment::error::{ExperimentError, check_range};
@@ -151,17 +151,18 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn learn(&mut self, iteration: usize, steps: &MiniBatch) -> Result<(), Diverged> {
+    fn learn(&mut self, iteration: usize, steps: &[Step]) -> Result<(), Diverged> {
         let settings = self.settings;
         let Ppo { policy_loss, entropy_coefficient, .. } = *settings;
         let objective = Objective { policy_loss, entropy_coefficient };
-        let mut order: Vec<usize> = (0..steps.actions.len()).collect();
+        let mut order: Vec<usize> = (0..steps.len()).collect();
         let mut shuffle = stream(self.seed, Purpose::Order, iteration as u64);
         for _ in 0..settings.epochs {
             order.shuffle(&mut shuffle);
             for part in 0..settings.mini_batches {
                 let edge = |part: usize| part * order.len() / settings.mini_batches;
-                let batch = steps.pick(&order[edge(part)..edge(part + 1)]);
+                let picked = order[edge(part)..edge(part + 1)].iter();
+                let batch: Vec<Step> = picked.map(|&step| steps[step]).collect();
                 let mut rng = stream(self.seed, Purpose::Selection, self.updates);
                 let rate = settings.learning_rate;
                 self.sums += self.learner.update(&batch, &objective, rate, &mut rng)?;
@@ -183,18 +184,5 @@ impl Run<'_> {
             selected_fraction: if any { self.sums.selected_fraction() } else { 0.0 },
             clip_fraction: if any { self.sums.clip_fraction() } else { 0.0 },
         })
-    }
-}
-
-impl MiniBatch {
-    fn pick(&self, steps: &[usize]) -> Self {
-        let column = |column: &[f64]| steps.iter().map(|&step| column[step]).collect();
-        Self {
-            observations: steps.iter().map(|&step| self.observations[step]).collect(),
-            actions: steps.iter().map(|&step| self.actions[step]).collect(),
-            old_log_prob: column(&self.old_log_prob),
-            advantage: column(&self.advantage),
-            returns: column(&self.returns),
-        }
     }
 }

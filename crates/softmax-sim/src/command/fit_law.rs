@@ -7,21 +7,6 @@ use softmax_sim::result_file::write_whole;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub(crate) const HELP: &str = "\
-The input is CSV with a header, JSON lines, or a JSON array of objects, in the order of the run. Entropies \
-are in nats; rewards are best fractions. The straight line R = slope H + intercept is fitted too: if it \
-explains as much as the law, the exponential form is not supported.
-
-A row with neither value, such as that of an evaluation, is skipped. A bad row is reported on standard \
-error with its line, its column and the expected value; the other rows are used. Exit code: 0 if all rows \
-were used, 1 if one was not, 2 if there is no fit.
-
-Examples:
-  # Fit the law to the exported metrics of a run
-  softmax-sim fit-law GRPO.csv --entropy actor/entropy --reward critic/rewards/mean
-  # Forecast the run from its first half, and draw the forecast
-  softmax-sim fit-law points.csv --prefix 0.5 --figure law.svg";
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Points of one run; `-` or nothing reads standard input

@@ -33,7 +33,7 @@ pub use size_family::SizeSetting;
 pub use states::remembering;
 pub use tabular::TabularSetting;
 
-use crate::perceptron::Perceptron;
+use crate::perceptron::Layers;
 use entropy_core::StateGraph;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::{Rng, SeedableRng};
@@ -151,8 +151,7 @@ impl Environment {
         };
         EnvironmentError::check_some("features", features.count)?;
         EnvironmentError::check_some("hidden units", hidden)?;
-        let Perceptron { layers, parameters } =
-            Perceptron::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
+        let (layers, parameters) = Layers::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
         let start = once(1.0).chain(parameters).collect();
         // Questions to examine on have features.
         let validation = self.validation.and_then(|validation| {

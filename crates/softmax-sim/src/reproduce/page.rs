@@ -13,28 +13,6 @@ use whole_file::FileError;
 
 const STYLE: &str = include_str!("page.css");
 
-const WORDS: [(&str, &str, &str); 7] = [
-    (
-        "entropy",
-        "H = −Σ π log π of the policy in a state, exact over its actions, averaged over states",
-        "nat",
-    ),
-    (
-        "reward",
-        "expected reward of the policy, computed and not sampled unless a finding says otherwise",
-        "fraction",
-    ),
-    (
-        "covariance",
-        "mean of the product of two quantities, each less its own mean, under the policy",
-        "nat · reward",
-    ),
-    ("advantage", "reward of an action less a baseline", "reward"),
-    ("step", "one update of the policy", "1"),
-    ("R²", "1 − residual over total sum of squares of a fit", "1"),
-    ("[low, high]", "0.95 interval of the mean over seeds, by Student's t", "as the mean"),
-];
-
 /// The page about `finished`, in order, to be read in `folder`.
 pub fn page(finished: &[Finished], folder: &Path) -> Page {
     let mut sections = vec![summary(finished)];
@@ -258,9 +236,10 @@ fn table_html(table: &Table) -> String {
 fn words() -> Section {
     let headings = ["Word", "Meaning", "Unit"];
     let mut table = html::Table::new("Words and units of this page.", &headings, |_| false);
-    for (word, meaning, unit) in WORDS {
-        let meaning = format!("<span class=\"wrap\">{}</span>", escape(meaning));
-        table.html_row(vec![escape(word), meaning, escape(unit)]);
+    for row in include_str!("words.tsv").lines() {
+        let mut cells: Vec<String> = row.split('\t').map(escape).collect();
+        cells[1] = format!("<span class=\"wrap\">{}</span>", cells[1]);
+        table.html_row(cells);
     }
     Section::new("words", "Words and units", vec![Block::Html(table.html())])
 }

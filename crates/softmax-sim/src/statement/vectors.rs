@@ -7,6 +7,7 @@ use rand::distr::weighted::WeightedIndex;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use serde_json::Value;
 use std::iter::zip;
 
 /// `f` of each state, on all threads; the results stand in the order of the states.
@@ -104,4 +105,20 @@ pub(super) fn numerical_gradient(point: &[f64], f: impl Fn(&[f64]) -> f64) -> Ve
         })
     };
     (0..point.len()).map(slope).collect()
+}
+
+/// Closed-form trajectories and values of GRPO's clock, computed with 45 to 1600 digits: decimal strings.
+pub(super) fn recorded() -> Value {
+    serde_json::from_str(include_str!("recorded_flows.json"))
+        .expect("the recorded numbers are JSON")
+}
+
+/// A decimal string.
+pub(super) fn number(value: &Value) -> f64 {
+    value.as_str().and_then(|text| text.parse().ok()).expect("a decimal string")
+}
+
+/// A list of decimal strings.
+pub(super) fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("a list").iter().map(number).collect()
 }

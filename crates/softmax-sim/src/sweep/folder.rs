@@ -130,8 +130,9 @@ impl Folder {
 
     /// Opens the file of a shard to append to, without the line that was cut off, if there is one.
     pub(super) fn shard_file(&self, shard: Shard) -> Result<ShardFile, SweepError> {
-        let digits = shard.count().to_string().len();
-        let name = format!("shard-{:0digits$}-of-{}.jsonl", shard.index(), shard.count());
+        let Shard { index, count } = shard;
+        let digits = count.to_string().len();
+        let name = format!("shard-{index:0digits$}-of-{count}.jsonl");
         let path = self.path.join(name);
         let open = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = open.map_err(FileError::of(&path, "open"))?;

@@ -50,18 +50,16 @@ struct Line<'a> {
 pub fn merge(plan: &Plan, folder: &Folder) -> Result<Merged, SweepError> {
     let Contents { files, damaged } = folder.contents()?;
     let (outcomes, repeated) = outcomes(plan, files)?;
-    let known = |cell: &&Cell| outcomes.contains_key(&cell.key);
-    let present: Vec<&Cell> = plan.cells.iter().filter(known).collect();
-    let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
-    let rows: Vec<(&Cell, &CellResult)> =
-        present.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
+    let missing = plan.cells.iter().filter(|cell| !outcomes.contains_key(&cell.key));
+    let row = |cell| -> Option<(&Cell, &CellResult)> { Some((cell, outcomes.get(&cell.key)?)) };
+    let rows: Vec<(&Cell, &CellResult)> = plan.cells.iter().filter_map(row).collect();
     let failed = rows.iter().filter_map(|(cell, outcome)| match outcome {
         CellResult::Failed(reason) => Some(format!("{cell}: {reason}")),
         CellResult::Figures(_) => None,
     });
     let mut merged = Merged {
         cells: plan.cells.len(),
-        missing,
+        missing: missing.map(Cell::to_string).collect(),
         failed: failed.collect(),
         repeated,
         foreign: outcomes.len() - rows.len(),

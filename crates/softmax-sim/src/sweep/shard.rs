@@ -1,13 +1,20 @@
 //! Which part of a sweep a process computes.
 
+use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use thiserror::Error;
 
 /// Part `index` of `count`, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    index: usize,
-    count: usize,
+    pub(super) index: usize,
+    pub(super) count: usize,
+}
+
+impl Display for Shard {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
 }
 
 /// Why a text or the variables of a job array name no shard.
@@ -77,21 +84,6 @@ impl Shard {
         }
         Ok(Some(Self { index: (id - min) / step + 1, count }))
     }
-
-    /// Number of the shard, from 1.
-    pub fn index(self) -> usize {
-        self.index
-    }
-
-    /// Number of shards.
-    pub fn count(self) -> usize {
-        self.count
-    }
-
-    /// Returns true if the shard has the cell at `place` in the order of keys.
-    pub fn owns(self, place: usize) -> bool {
-        place % self.count == self.index - 1
-    }
 }
 
 impl FromStr for Shard {
@@ -119,12 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn every_place_belongs_to_one_shard() {
-        let shards = [1, 2, 3].map(|index| Shard { index, count: 3 });
-        for place in 0..10 {
-            assert_eq!(shards.iter().filter(|shard| shard.owns(place)).count(), 1);
-        }
-        assert_eq!("2/3".parse(), Ok(shards[1]));
+    fn a_shard_is_one_of_several() {
+        assert_eq!("2/3".parse(), Ok(Shard { index: 2, count: 3 }));
         for text in ["0/3", "4/3", "3", "1/", "-1/3", "1/3/5", "0/0"] {
             let error = text.parse::<Shard>().unwrap_err();
             assert!(error.to_string().starts_with(&format!("`{text}` is no shard")), "{error}");
