@@ -34,7 +34,7 @@ pub fn mean_return(
     };
     let mut running: Vec<_> = (0..episodes as u64).map(begin).collect();
     while !running.is_empty() {
-        let policies = learner.policies(running.iter().map(|(episode, _)| episode.state()))?;
+        let policies = learner.policies(running.iter().map(|(episode, _)| episode.state))?;
         let mut going_on = Vec::with_capacity(running.len());
         for ((mut episode, mut actions), policy) in std::iter::zip(running, policies) {
             let action = match choice {
@@ -44,7 +44,7 @@ pub fn mean_return(
             if episode.act(action) == Progress::Running {
                 going_on.push((episode, actions));
             } else {
-                total += episode.steps();
+                total += episode.steps;
             }
         }
         running = going_on;

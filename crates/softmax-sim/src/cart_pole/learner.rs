@@ -81,7 +81,6 @@ pub struct Learner {
 pub(super) struct Step {
     /// In the order of [`State::observation`].
     pub(super) observation: [f64; 4],
-    /// Action taken: 0 or 1.
     pub(super) action: usize,
     /// Log-probability of the action when it was taken, in nats.
     pub(super) old_log_prob: f64,
@@ -93,15 +92,6 @@ pub(super) struct Step {
 /// Values of `steps`, `[steps]`.
 pub(super) fn column<T>(steps: &[Step], value: fn(&Step) -> T) -> Vec<T> {
     steps.iter().map(value).collect()
-}
-
-/// Objective that the policy minimises.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Objective {
-    /// Loss of the actions.
-    pub(super) policy_loss: PolicyLoss,
-    /// Coefficient of the entropy bonus, reward per nat.
-    pub(super) entropy_coefficient: f64,
 }
 
 impl Learner {
@@ -126,12 +116,12 @@ impl Learner {
         self.value.forward(observations).output.iter().copied().collect()
     }
 
-    /// One optimiser step of both networks on a mini-batch: the policy down the gradient of
-    /// [`Objective`], the critic down that of half the mean squared error.
+    /// One optimiser step of both networks on a mini-batch: the policy down the gradient of `objective`, a loss and the
+    /// coefficient of the entropy bonus, reward per nat; the critic down that of half the mean squared error.
     pub(super) fn update(
         &mut self,
         steps: &[Step],
-        objective: &Objective,
+        objective: (&PolicyLoss, f64),
         learning_rate: f64,
         rng: &mut impl Rng,
     ) -> Result<LossSums, Diverged> {
@@ -152,7 +142,7 @@ impl Learner {
 fn policy_gradient(
     policy: &Network,
     steps: &[Step],
-    objective: &Objective,
+    (policy_loss, coefficient): (&PolicyLoss, f64),
     rng: &mut impl Rng,
 ) -> Result<(Vec<f64>, LossSums, StepPlan), Diverged> {
     let trace = policy.forward(&column(steps, |step| step.observation));
@@ -166,9 +156,9 @@ fn policy_gradient(
         TokenColumns { log_prob: &log_prob, old_log_prob: &old_log_prob, advantage: &advantage };
     let lengths = [steps.len()];
     let tokens = TokenBatch::new(columns, &lengths)?.with(Column::Entropy, &entropy)?;
-    let plan = objective.policy_loss.plan(&tokens, &Aggregation::TokenMean, rng)?;
-    let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
-    let (_, d_entropy) = entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights());
+    let plan = policy_loss.plan(&tokens, &Aggregation::TokenMean, rng)?;
+    let loss = policy_loss.evaluate(&tokens, plan.part(0..tokens.len()));
+    let (_, d_entropy) = entropy_bonus(coefficient, &entropy, &plan.weights());
     let mut d_logits = Array2::zeros(trace.output.dim());
     let slopes = std::iter::zip(&loss.grad_log_prob, &d_entropy);
     for (mut row, ((policy, step), (d_log_prob, d_entropy))) in
@@ -209,7 +199,12 @@ mod tests {
         (0..24).map(step).collect()
     }
 
-    fn value(policy: &Network, steps: &[Step], objective: &Objective, plan: &StepPlan) -> f64 {
+    fn value(
+        policy: &Network,
+        steps: &[Step],
+        objective: (&PolicyLoss, f64),
+        plan: &StepPlan,
+    ) -> f64 {
         let output = policy.forward(&column(steps, |step| step.observation)).output;
         let policies = distributions(&output).expect("finite");
         let taken = std::iter::zip(&policies, steps);
@@ -220,8 +215,8 @@ mod tests {
         let columns = TokenColumns { log_prob: &log_prob, old_log_prob, advantage };
         let lengths = [steps.len()];
         let tokens = TokenBatch::new(columns, &lengths).expect("one length");
-        let loss = objective.policy_loss.evaluate(&tokens, plan.part(0..tokens.len())).value;
-        loss + entropy_bonus(objective.entropy_coefficient, &entropy, &plan.weights()).0
+        let loss = objective.0.evaluate(&tokens, plan.part(0..tokens.len())).value;
+        loss + entropy_bonus(objective.1, &entropy, &plan.weights()).0
     }
 
     #[test]
@@ -239,18 +234,18 @@ mod tests {
             PolicyLoss::ClipCov(ClipCov::new(0.2, band, clip).unwrap()),
             PolicyLoss::KlCov(KlCov::new(0.3, 0.7).unwrap()),
         ] {
-            let objective = Objective { policy_loss, entropy_coefficient: 0.05 };
+            let objective = (&policy_loss, 0.05);
             let mut rng = stream(1, Purpose::Selection, 0);
             let (gradient, sums, plan) =
-                policy_gradient(&learner.policy, &batch, &objective, &mut rng).unwrap();
+                policy_gradient(&learner.policy, &batch, objective, &mut rng).unwrap();
             assert!(matches!(policy_loss, PolicyLoss::PpoClip(_)) || sums.selected > 0);
             for index in (0..learner.policy.parameters.len()).step_by(13) {
                 let mut moved = learner.policy.clone();
                 let width = 1e-6;
                 moved.parameters[index] += width;
-                let above = value(&moved, &batch, &objective, &plan);
+                let above = value(&moved, &batch, objective, &plan);
                 moved.parameters[index] -= 2.0 * width;
-                let difference = (above - value(&moved, &batch, &objective, &plan)) / (2.0 * width);
+                let difference = (above - value(&moved, &batch, objective, &plan)) / (2.0 * width);
                 let slope = gradient[index];
                 assert!((difference - slope).abs() < 1e-8, "{index}: {difference} {slope}");
             }
@@ -261,10 +256,7 @@ mod tests {
     fn the_critic_learns_what_it_is_told() {
         let mut learner = Learner::new(0);
         let batch = mini_batch(&learner);
-        let objective = Objective {
-            policy_loss: PolicyLoss::PpoClip(PpoClip::default()),
-            entropy_coefficient: 0.0,
-        };
+        let objective = (&PolicyLoss::PpoClip(PpoClip::default()), 0.0);
         let error = |learner: &Learner| -> f64 {
             let values = learner.values(&column(&batch, |step| step.observation));
             std::iter::zip(values, &batch).map(|(value, step)| (value - step.target).powi(2)).sum()
@@ -272,7 +264,7 @@ mod tests {
         let before = error(&learner);
         for step in 0..400 {
             let mut rng = stream(0, Purpose::Selection, step);
-            learner.update(&batch, &objective, 3e-3, &mut rng).unwrap();
+            learner.update(&batch, objective, 3e-3, &mut rng).unwrap();
         }
         assert!(error(&learner) < 1e-3 * before, "{} of {before}", error(&learner));
     }

@@ -49,7 +49,7 @@ impl Cohort {
     ) -> Result<(Vec<Step>, f64), Diverged> {
         let mut tracks: Vec<Track> = self.members.iter().map(|_| Track::default()).collect();
         for _ in 0..steps {
-            let states = self.members.iter().map(|(episode, _)| episode.state());
+            let states = self.members.iter().map(|(episode, _)| episode.state);
             let policies = learner.policies(states)?;
             for ((member, track), policy) in self.members.iter_mut().zip(&mut tracks).zip(policies)
             {
@@ -57,7 +57,7 @@ impl Cohort {
             }
         }
         for ((episode, _), track) in self.members.iter().zip(&mut tracks) {
-            track.cut(Some(episode.state()));
+            track.cut(Some(episode.state));
         }
         together(tracks, learner, gae)
     }
@@ -66,14 +66,13 @@ impl Cohort {
 impl Track {
     fn take(&mut self, (episode, actions): &mut (Episode, ChaCha8Rng), policy: &Categorical) {
         let action = draw(policy, actions);
-        let (observation, old_log_prob) =
-            (episode.state().observation(), policy.log_probs()[action]);
+        let (observation, old_log_prob) = (episode.state.observation(), policy.log_probs()[action]);
         self.steps.push(Step { observation, action, old_log_prob, ..Step::default() });
         self.entropy += policy.entropy();
         let cut_off_at = match episode.act(action) {
             Progress::Running => return,
             Progress::Terminated => None,
-            Progress::Truncated => Some(episode.state()),
+            Progress::Truncated => Some(episode.state),
         };
         self.cut(cut_off_at);
         episode.restart();

@@ -35,7 +35,6 @@ pub(crate) struct Args {
 /// Steps whose sums are in memory at once.
 const STEPS_AT_ONCE: usize = 256;
 
-/// Numbers of states and actions.
 fn size(text: &str) -> Result<(usize, usize), String> {
     let numbers = text
         .split_once('x')

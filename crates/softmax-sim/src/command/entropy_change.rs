@@ -12,7 +12,6 @@ pub(crate) struct Args {
     file: Option<PathBuf>,
 }
 
-/// Answers the lines; returns true if every line had an answer.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let (_, input) = streams::input(args.file.as_deref())?;
     let mut answers = BufWriter::new(out);

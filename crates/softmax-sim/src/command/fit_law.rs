@@ -5,7 +5,7 @@ use anyhow::Context;
 use softmax_sim::fit_law::{LawFit, Points, figure};
 use softmax_sim::result_file::write_whole;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -29,7 +29,6 @@ pub(crate) struct Args {
     figure: Option<PathBuf>,
 }
 
-/// Fits the law and prints it; returns true if every row was used.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let (name, input) = streams::input(args.file.as_deref())?;
     let (points, problems) =
@@ -44,13 +43,9 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let fit = LawFit::of(&points, &args.prefix).context("no fit")?;
     let text = if args.json { serde_json::to_string_pretty(&fit)? + "\n" } else { fit.table() };
     if let Some(path) = &args.figure {
-        draw(path, &points, &fit)?;
+        let svg = figures::chart_svg::standalone_svg(&figure(&points, &fit));
+        write_whole(path, svg.as_bytes())?;
     }
     streams::print(out, &text)?;
     Ok(problems.is_empty())
-}
-
-fn draw(path: &Path, points: &Points, fit: &LawFit) -> anyhow::Result<()> {
-    let svg = figures::chart_svg::standalone_svg(&figure(points, fit));
-    Ok(write_whole(path, svg.as_bytes())?)
 }

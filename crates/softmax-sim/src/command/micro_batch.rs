@@ -21,7 +21,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Compares and prints; returns true.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let MadeUp { groups, group_size, tokens, .. } = args.made_up;
     if args.sizes.contains(&0) || [groups, group_size, tokens].contains(&0) {

@@ -23,7 +23,6 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Subcommand to run.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Check the theory on random policies: lemma, proposition, theorems, bound, estimator, methods
@@ -37,7 +36,7 @@ pub(crate) enum Command {
     /// Each finding has a claim, a target fixed beforehand, seeds, figures and a verdict. A finding with a result for the
     /// same setting and code does not run again, so a killed run resumes. Exit code: 0 if all findings ran, whatever the
     /// verdicts, 2 if the command could not run.
-    #[command(after_help = reproduce::EXAMPLES)]
+    #[command(after_help = include_str!("reproduce.txt").trim_ascii_end())]
     Reproduce(reproduce::Args),
     /// Show what Clip-Cov and KL-Cov lose when they select within micro-batches, as published
     #[command(after_long_help = include_str!("micro_batch.txt").trim_ascii_end())]

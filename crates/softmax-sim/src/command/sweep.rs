@@ -1,5 +1,6 @@
 //! `softmax-sim sweep`.
 
+use super::streams;
 use anyhow::{Context, bail};
 use softmax_sim::reproduce::Progress;
 use softmax_sim::sweep::{Cell, Folder, Merged, Plan, Shard, Tally, merge, run_shard};
@@ -49,8 +50,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
-    let text = std::fs::read_to_string(config)
-        .with_context(|| format!("cannot read {}", config.display()))?;
+    let text = streams::read(config)?;
     let plan = Plan::read(&text).with_context(|| config.display().to_string())?;
     let shard = match args.shard {
         Some(shard) => shard,

@@ -53,12 +53,9 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Experiment> {
-    let text = std::fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    toml::from_str(&text).with_context(|| path.display().to_string())
+    toml::from_str(&streams::read(path)?).with_context(|| path.display().to_string())
 }
 
-/// A line of the curve.
 type Row = (CurvePoint, Parts);
 
 /// Parts of the change of entropy until then, and the information that responses have of their prompts.
@@ -70,7 +67,6 @@ struct Parts {
     prompt_information: Option<f64>,
 }
 
-/// The line of `trainer` as it stands.
 fn row(sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Row {
     let SequenceEntropyChange { within_states, visitation } = sum;
     let questions = trainer.environment().training();

@@ -60,7 +60,6 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     deliver(&report, args.methods, args.json.as_deref(), out)
 }
 
-/// Prints the table and writes the file, if any; returns true if every check passed.
 fn deliver(
     report: &Report,
     methods: bool,

@@ -55,7 +55,6 @@ impl Parameters {
         EnvironmentError::check_table("features", &features.values, table * features.count)
     }
 
-    /// Writes the logits of `rows` of the table.
     pub(super) fn write_logits(&self, parameters: &[f64], rows: Range<usize>, logits: &mut [f64]) {
         match self {
             Self::Logits => logits.copy_from_slice(&parameters[rows]),
@@ -140,7 +139,6 @@ impl Parameters {
 }
 
 impl Features {
-    /// Prior and features of each logit of `rows`.
     fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = (&f64, &[f64])> {
         let values = &self.values[rows.start * self.count..rows.end * self.count];
         self.prior[rows].iter().zip(values.chunks_exact(self.count))

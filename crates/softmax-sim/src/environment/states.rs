@@ -54,11 +54,7 @@ pub(crate) fn count(positions: usize, actions: usize, memory: usize) -> usize {
         .fold(0usize, |total, position| total.saturating_add(states_of(position, actions, memory)))
 }
 
-/// Tokens of every way through `graph`.
-///
-/// # Errors
-///
-/// [`EnvironmentError`] if ways differ in length, or never come to a state.
+/// Tokens of every way through `graph`; an error if ways differ in length, or never come to a state.
 pub(super) fn length(graph: &StateGraph, actions: usize) -> Result<usize, EnvironmentError> {
     let check_even = |state: usize, holds: bool| {
         EnvironmentError::check(holds, || {

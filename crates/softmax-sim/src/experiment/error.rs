@@ -7,7 +7,6 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct ExperimentError(pub(crate) String);
 
-/// A number of a setting.
 pub(crate) trait Number {
     fn number(self) -> f64;
 }
@@ -35,28 +34,23 @@ pub(crate) fn check_range(
     if holds { Ok(()) } else { Err(ExperimentError(message())) }
 }
 
-/// Checks a number that may be any finite one.
 pub(crate) fn check_finite(field: &str, value: f64) -> Result<(), ExperimentError> {
     check_range(field, value, "a finite number", value.is_finite())
 }
 
-/// Checks a number that has a least value.
 pub(crate) fn check_at_least(field: &str, value: f64, least: f64) -> Result<(), ExperimentError> {
     let expected = format!("a finite number of at least {least}");
     check_range(field, value, &expected, value.is_finite() && value >= least)
 }
 
-/// Checks a number above 0.
 pub(crate) fn check_positive(field: &str, value: f64) -> Result<(), ExperimentError> {
     check_range(field, value, "a finite number above 0", value.is_finite() && value > 0.0)
 }
 
-/// Checks a count, which is not 0.
 pub(crate) fn check_count(field: &str, value: f64) -> Result<(), ExperimentError> {
     check_range(field, value, "at least 1", value >= 1.0)
 }
 
-/// Checks a share, which lies in `0..=1`.
 pub(crate) fn check_share(field: &str, value: f64) -> Result<(), ExperimentError> {
     check_range(field, value, "0 to 1", (0.0..=1.0).contains(&value))
 }

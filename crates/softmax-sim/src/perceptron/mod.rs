@@ -8,7 +8,6 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::Rng;
 
-/// Gain of the hidden layers at initialisation.
 const HIDDEN_GAIN: f64 = std::f64::consts::SQRT_2;
 
 /// Layers `x W + b` with `tanh` between them; the last one is linear. Their parameters are given with each call.
@@ -49,7 +48,6 @@ impl Layers {
         (Self { sizes: sizes.to_vec() }, parameters)
     }
 
-    /// Number of parameters.
     pub(crate) fn parameter_count(&self) -> usize {
         offset(&self.sizes, self.sizes.len() - 1)
     }
@@ -126,7 +124,6 @@ impl Layers {
     }
 }
 
-/// Index of the first parameter of a layer.
 fn offset(sizes: &[usize], layer: usize) -> usize {
     sizes.windows(2).take(layer).map(|pair| pair[0] * pair[1] + pair[1]).sum()
 }

@@ -143,7 +143,6 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
     text
 }
 
-/// A table as the experiment made it.
 fn rows(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = line(table.columns.iter().map(|column| cell(column)).collect());

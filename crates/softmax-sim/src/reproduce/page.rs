@@ -29,7 +29,7 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
         let quick = "Some results below come from quick runs, too short for the targets: numbers without a verdict.";
         introduction.push(quick.to_owned());
     }
-    if finished.iter().any(|one| !one.is_current()) {
+    if finished.iter().any(|one| !one.record.is_of(one.finding)) {
         let old = "Results marked as out of date were found by an earlier revision of the code: run them again.";
         introduction.push(old.to_owned());
     }
@@ -105,7 +105,7 @@ fn summary(finished: &[Finished]) -> Section {
 /// The seconds a finding took when it was run, and whether that was not now.
 fn seconds(one: &Finished) -> String {
     let seconds = significant(one.record.seconds, 2);
-    match (one.stored, one.is_current()) {
+    match (one.stored, one.record.is_of(one.finding)) {
         (false, _) => seconds,
         (true, true) => format!("{seconds} (kept)"),
         (true, false) => format!("{seconds} (out of date)"),
@@ -163,7 +163,7 @@ fn provenance(one: &Finished, folder: &Path) -> String {
         how += &format!(", with {} done before, which took {took} s", counted(runs, "run"));
     }
     if one.stored {
-        how += if one.is_current() {
+        how += if one.record.is_of(one.finding) {
             "; kept from an earlier run"
         } else {
             "; found by an earlier revision of the code, so out of date"

@@ -32,11 +32,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns true if the result is of `setting` and of `finding` as it is now.
-    pub fn is_current(&self, finding: &Finding, setting: &Setting) -> bool {
-        self.setting == *setting && self.is_of(finding)
-    }
-
     /// Returns true if the result is of `finding` as it is now, with any setting.
     pub fn is_of(&self, finding: &Finding) -> bool {
         self.finding == finding.name && self.revision == finding.revision()

@@ -8,7 +8,6 @@ use rl_losses::{GroupNormalisation, group_relative_advantages};
 /// Random policies of three actions, the first of which is right.
 const POLICIES: u64 = 30;
 const ACTIONS: usize = 3;
-/// Samples of a group.
 const GROUPS: [usize; 4] = [2, 3, 5, 8];
 
 /// The clock for a probability of success and a group size.

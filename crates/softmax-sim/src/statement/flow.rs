@@ -54,7 +54,6 @@ pub fn check(seed: u64, forms: &ClosedForms) -> Vec<Row> {
     ]
 }
 
-/// Largest difference of two policies' probabilities.
 fn gap(one: &Categorical, other: &Categorical) -> f64 {
     largest_gap(one.probs(), other.probs())
 }

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 use whole_file::{FileError, sync_folder, write_new};
 
-/// The configuration, as it was given.
 const CONFIGURATION: &str = "sweep.toml";
 
 /// Why a sweep could not be run or merged.

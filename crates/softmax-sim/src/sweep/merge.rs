@@ -31,7 +31,6 @@ pub struct Merged {
     pub written: Vec<PathBuf>,
 }
 
-/// One line of the merged JSON lines.
 #[derive(Serialize)]
 struct Line<'a> {
     key: &'a str,

@@ -25,7 +25,6 @@ fn fraction() -> Knob {
 }
 
 impl ThermostatControl {
-    /// Checks that `loss` can be run under it.
     pub(super) fn check(&self, loss: &PolicyLoss) -> Result<(), ExperimentError> {
         let name = loss.name();
         let refused = |reason| ExperimentError(format!("`thermostat` of `{name}`: {reason}"));
@@ -55,7 +54,7 @@ fn by_bucket(knob: Knob, loss: &PolicyLoss) -> bool {
 #[derive(Debug, Clone)]
 pub(super) struct Difficulty {
     knob: Knob,
-    thermostats: DifficultyThermostat,
+    pub(super) thermostats: DifficultyThermostat,
     /// Mean entropy over the tokens of each bucket, in nats; none of a bucket without tokens.
     entropies: Vec<Option<f64>>,
 }
@@ -78,20 +77,14 @@ impl Difficulty {
         self.knob.set(loss, self.thermostats.knobs()[0]).expect("a knob of the loss, in its range")
     }
 
-    /// Bucket of each sample, `[samples]`, by the mean reward of its group.
-    pub(super) fn buckets(&self, rewards: &[f64], group_size: usize) -> Vec<usize> {
-        self.thermostats.buckets(rewards, group_size)
-    }
-
     /// Measures a rollout; `entropy` is that of each token, in nats, the samples laid end to end.
     pub(super) fn measure(&mut self, rewards: &[f64], group_size: usize, entropy: &[f64]) {
         let positions = entropy.len() / rewards.len().max(1);
         let lengths = vec![positions; rewards.len()];
-        let buckets = self.buckets(rewards, group_size);
+        let buckets = self.thermostats.buckets(rewards, group_size);
         self.entropies = self.thermostats.entropies(&buckets, &lengths, entropy);
     }
 
-    /// Moves the thermostats by what the rollout measured.
     pub(super) fn update(&mut self) {
         self.thermostats.update(&self.entropies).expect("entropies are finite and not negative");
     }
@@ -115,7 +108,7 @@ mod tests {
         assert_eq!(fractions(&difficulty), [0.02; 2].map(|x: f64| x.ln().exp()));
         // A hard prompt with enough entropy and an easy one with too little, two samples of two tokens each.
         let rewards = [0.0, 0.0, 1.0, 1.0];
-        assert_eq!(difficulty.buckets(&rewards, 2), [0, 0, 1, 1]);
+        assert_eq!(difficulty.thermostats.buckets(&rewards, 2), [0, 0, 1, 1]);
         difficulty.measure(&rewards, 2, &[0.8, 0.8, 0.8, 0.8, 0.1, 0.1, 0.1, 0.1]);
         difficulty.update();
         let fractions = fractions(&difficulty);

@@ -120,10 +120,6 @@ impl Method {
     }
 
     /// The method when `share` of the run is done, in `0..1`.
-    ///
-    /// # Panics
-    ///
-    /// If the loss cannot be annealed so.
     pub(crate) fn after(&self, share: f64) -> Cow<'_, Self> {
         self.annealing.map_or(Cow::Borrowed(self), |annealing| {
             let loss = annealing.at(&self.loss, share).expect("an annealing of the loss");

@@ -301,7 +301,6 @@ impl<'a> Trainer<'a> {
             .collect()
     }
 
-    /// All epochs and mini-batches over the rollout.
     fn train(&mut self, rng: &mut ChaCha8Rng) -> LossSums {
         let mut sums = LossSums::default();
         let mut method = self.method.after(self.done as f64 / self.schedule.rollouts as f64);
@@ -309,7 +308,8 @@ impl<'a> Trainer<'a> {
         let group_size = self.schedule.group_size;
         let by_difficulty = self.controls.difficulty.as_ref().and_then(|difficulty| {
             let fractions = difficulty.fractions(&method.loss)?;
-            Some((difficulty.buckets(&self.rollout.rewards, group_size), fractions))
+            let thermostats = &difficulty.thermostats;
+            Some((thermostats.buckets(&self.rollout.rewards, group_size), fractions))
         });
         let (prompts, parts) = (self.rollout.prompts.len(), self.schedule.mini_batches);
         let mut parameters = std::mem::take(&mut self.parameters);
