@@ -31,9 +31,7 @@ pub mod training;
 mod verification;
 
 pub use report::{Report, Row};
-#[cfg(feature = "cli")]
-pub use result_file::FileError;
-pub use verification::{Settings, Stage, verify, verify_watched};
+pub use verification::{Settings, verify, verify_watched};
 
 // The example of the page that a registry shows.
 #[cfg(doctest)]

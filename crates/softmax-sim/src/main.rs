@@ -23,16 +23,31 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
-mod book;
-
-#[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::{CommandFactory, Parser};
 
     #[test]
     fn arguments_are_consistent_and_every_option_says_what_it_does() {
         Cli::command().debug_assert();
         assert_eq!(workspace_tests::help::help_faults(Cli::command()), Vec::<String>::new());
+    }
+
+    // `tests/it/book.rs` runs what is cheap.
+    #[test]
+    fn every_command_of_the_book_is_parsed() {
+        let faults = workspace_tests::book::faults("softmax-sim", parse);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    #[test]
+    fn every_example_of_the_help_is_parsed() {
+        let examples = workspace_tests::help::examples(Cli::command());
+        let faults = workspace_tests::book::faults_of_examples("softmax-sim", &examples, parse);
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
+    }
+
+    fn parse(words: &[String]) -> Result<(), String> {
+        Cli::try_parse_from(words).map(drop).map_err(|error| error.to_string())
     }
 }

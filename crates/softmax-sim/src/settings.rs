@@ -1,19 +1,8 @@
 //! Settings that are declared with their defaults and ranges.
 
 /// Declares settings: each field with its default and, behind a comma, the check of its range, a function of
-/// `experiment::error`. A key that is left out has its default, an unknown one is refused.
-///
-/// ```text
-/// settings! {
-///     /// A gate.
-///     pub struct Gate {
-///         /// Its temperature.
-///         pub temperature: f64 = 1.0, check_at_least(0.5);
-///     }
-/// }
-/// ```
-///
-/// A rule of several fields follows the braces: `also |settings| …`.
+/// `experiment::error`. A rule of several fields follows the braces: `also |settings| …`. A key that is left out has its
+/// default, an unknown one is refused.
 macro_rules! settings {
     (
         $(#[$attribute:meta])*

@@ -7,7 +7,9 @@ use crate::statement::{
     kl_cov, law, lemma1, proposition1, regulariser, sampled, sequence, shared_features, sign,
     stale, theorems,
 };
-use entropy_core::{Categorical, UpdateRule, predicted_change};
+use entropy_core::{
+    BinarySplit, Categorical, ExchangeRate, StateGraph, UpdateRule, predicted_change,
+};
 
 /// Numbers of actions of the random policies that every statement is checked on: the least, a few, and
 /// enough for a logarithm to show.
@@ -18,9 +20,6 @@ const MANY_ACTIONS: [usize; 2] = [1_000, 10_000];
 
 /// One policy of many actions for this many of few.
 const POLICIES_PER_LARGE_ONE: usize = 20;
-
-/// Parts that the many cases of the bound are drawn in, for the progress to show.
-const BOUND_PARTS: u64 = 20;
 
 /// Seed and sample sizes of a verification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,20 +40,11 @@ impl Settings {
     pub const LEAST_POLICIES: usize = 8;
 }
 
-/// How far a verification is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stage {
-    /// The statement that is checked next.
-    pub statement: &'static str,
-    /// Parts of the verification that are done.
-    pub done: u64,
-    /// Parts in all.
-    pub total: u64,
-}
-
 /// Seed and random policies of the checks.
 struct Samples<'a> {
     seed: u64,
+    /// Cases of the bound.
+    cases: u64,
     /// Few actions.
     few: &'a [State],
     /// Few and many.
@@ -65,8 +55,8 @@ type Check = fn(&Samples<'_>) -> Vec<Row>;
 
 const PREDICT: theorems::Predict = UpdateRule::predicted_entropy_change;
 
-/// Every statement but the bound with its checks, in the order of the report.
-const STATEMENTS: [(&str, Check); 20] = [
+/// Every statement with its checks, in the order of the report.
+const STATEMENTS: [(&str, Check); 21] = [
     ("Lemma 1", |samples| {
         let mut rows = lemma1::check(samples.all, Categorical::entropy_change_first_order);
         let second_order = Categorical::entropy_change_second_order;
@@ -76,6 +66,9 @@ const STATEMENTS: [(&str, Check); 20] = [
         rows
     }),
     ("Finite-step identities", |samples| identity::check(samples.all, &identity::FORMULAS)),
+    ("Remainder bound", |samples| {
+        bound::check(samples.seed, samples.cases, Categorical::remainder_bound)
+    }),
     ("Proposition 1", |samples| {
         proposition1::check(samples.few, samples.seed, |policy, advantage, eta| {
             UpdateRule::PolicyGradient.step(policy, advantage, eta)
@@ -91,8 +84,13 @@ const STATEMENTS: [(&str, Check); 20] = [
     ("Regularisers", |samples| regulariser::check(samples.few, regulariser::predict)),
     ("GRPO clock", |samples| clock::check(samples.seed, clock::clock)),
     ("Flows", |samples| flow::check(samples.seed, &flow::CLOSED_FORMS)),
-    ("Reward and entropy", |samples| exchange::check(samples.few, &exchange::FORMULAS)),
-    ("Sequences", |samples| sequence::check(samples.seed, &sequence::FORMULAS)),
+    ("Reward and entropy", |samples| {
+        exchange::check(samples.few, ExchangeRate::of, BinarySplit::of)
+    }),
+    ("Sequences", |samples| {
+        let (entropy, change) = (StateGraph::entropy, StateGraph::entropy_change_first_order);
+        sequence::check(samples.seed, entropy, change)
+    }),
     ("Shared features", |samples| shared_features::check(samples.seed, &shared_features::FORMULAS)),
     ("Other entropies", |samples| {
         generalised_entropy::check(samples.few, &generalised_entropy::KINDS)
@@ -108,11 +106,12 @@ const STATEMENTS: [(&str, Check); 20] = [
 ///
 /// The result depends on the settings alone, never on the number of threads.
 pub fn verify(settings: &Settings) -> Report {
-    verify_watched(settings, |_| ())
+    verify_watched(settings, |_, _, _| ())
 }
 
-/// [`verify`], telling `on_stage` before each part and once at the end.
-pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> Report {
+/// [`verify`], telling `on_part` before each part and once at the end: the statement that is checked next, how many parts are
+/// done, and how many there are.
+pub fn verify_watched(settings: &Settings, mut on_part: impl FnMut(&str, u64, u64)) -> Report {
     let &Settings { seed, policies, cases } = settings;
     let states = |actions: &[usize], count: usize| -> Vec<State> {
         actions.iter().flat_map(|actions| population(seed, count, *actions)).collect()
@@ -120,29 +119,13 @@ pub fn verify_watched(settings: &Settings, mut on_stage: impl FnMut(Stage)) -> R
     let mut all = states(&ACTIONS, policies);
     let few = all.len();
     all.extend(states(&MANY_ACTIONS, policies.div_ceil(POLICIES_PER_LARGE_ONE)));
-    let samples = Samples { seed, few: &all[..few], all: &all };
-
-    let parts = BOUND_PARTS.min(cases.max(1));
-    let total = STATEMENTS.len() as u64 + parts;
-    let mut done = 0;
-    let mut step = |statement| {
-        on_stage(Stage { statement, done, total });
-        done += 1;
-    };
+    let samples = Samples { seed, cases, few: &all[..few], all: &all };
+    let total = STATEMENTS.len() as u64;
     let mut rows = Vec::new();
-    for (statement, check) in STATEMENTS {
-        step(statement);
+    for (done, (statement, check)) in (0..).zip(STATEMENTS) {
+        on_part(statement, done, total);
         rows.extend(check(&samples).into_iter().map(|row| row.about(statement)));
-        if statement == "Finite-step identities" {
-            let mut shares = Vec::new();
-            for part in 0..parts {
-                step("Remainder bound");
-                let range = cases * part / parts..cases * (part + 1) / parts;
-                shares.extend(bound::shares(seed, range, Categorical::remainder_bound));
-            }
-            rows.push(bound::row(&shares).about("Remainder bound"));
-        }
     }
-    step("done");
+    on_part("done", total, total);
     Report { seed, rows }
 }

@@ -23,8 +23,10 @@ pub enum Progress {
 /// A cart and its pole, restarted from a random stream of its own.
 #[derive(Debug, Clone)]
 pub struct Episode {
-    state: State,
-    steps: u32,
+    /// State of cart and pole.
+    pub state: State,
+    /// Steps taken since the start, which is also the return so far.
+    pub steps: u32,
     starts: ChaCha8Rng,
 }
 
@@ -39,16 +41,6 @@ impl Episode {
     /// Begins an episode in `state`; `starts` draws the first states of later ones.
     pub fn from_state(state: State, starts: ChaCha8Rng) -> Self {
         Self { state, steps: 0, starts }
-    }
-
-    /// State of cart and pole.
-    pub fn state(&self) -> State {
-        self.state
-    }
-
-    /// Steps taken since the start, which is also the return so far.
-    pub fn steps(&self) -> u32 {
-        self.steps
     }
 
     /// Takes one step by an action, 0 or 1. After an end the caller restarts.
@@ -85,14 +77,14 @@ mod tests {
     fn streams_differ_and_restarts_move_on() {
         let episode = |seed, index| Episode::new(stream(seed, Purpose::Starts, index));
         let mut first = episode(1, 0);
-        let start = first.state();
+        let start = first.state;
         assert!(start.observation().iter().all(|x| x.abs() <= START_RANGE));
-        assert_ne!(start, episode(1, 1).state());
-        assert_ne!(start, episode(2, 0).state());
-        assert_eq!(start, episode(1, 0).state());
+        assert_ne!(start, episode(1, 1).state);
+        assert_ne!(start, episode(2, 0).state);
+        assert_eq!(start, episode(1, 0).state);
         first.act(0);
         first.restart();
-        assert_eq!(first.steps(), 0);
-        assert_ne!(start, first.state());
+        assert_eq!(first.steps, 0);
+        assert_ne!(start, first.state);
     }
 }

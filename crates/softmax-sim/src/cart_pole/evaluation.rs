@@ -25,16 +25,16 @@ pub fn mean_return(
     learner: &Learner,
     choice: Choice,
     seed: u64,
-    episodes: u32,
+    episodes: usize,
 ) -> Result<f64, Diverged> {
     let mut total = 0;
-    let begin = |index: u32| {
-        let starts = stream(seed, Purpose::EvaluationStarts, index.into());
-        (Episode::new(starts), stream(seed, Purpose::EvaluationActions, index.into()))
+    let begin = |index: u64| {
+        let starts = stream(seed, Purpose::EvaluationStarts, index);
+        (Episode::new(starts), stream(seed, Purpose::EvaluationActions, index))
     };
-    let mut running: Vec<_> = (0..episodes).map(begin).collect();
+    let mut running: Vec<_> = (0..episodes as u64).map(begin).collect();
     while !running.is_empty() {
-        let policies = learner.policies(running.iter().map(|(episode, _)| episode.state()))?;
+        let policies = learner.policies(running.iter().map(|(episode, _)| episode.state))?;
         let mut going_on = Vec::with_capacity(running.len());
         for ((mut episode, mut actions), policy) in std::iter::zip(running, policies) {
             let action = match choice {
@@ -44,10 +44,10 @@ pub fn mean_return(
             if episode.act(action) == Progress::Running {
                 going_on.push((episode, actions));
             } else {
-                total += episode.steps();
+                total += episode.steps;
             }
         }
         running = going_on;
     }
-    Ok(f64::from(total) / f64::from(episodes))
+    Ok(f64::from(total) / episodes as f64)
 }

@@ -1,10 +1,10 @@
 //! Proximal policy optimisation on the cart and pole.
 
 use super::evaluation::{Choice, mean_return};
-use super::learner::{Diverged, Learner, MiniBatch, Objective};
+use super::learner::{Diverged, Learner, Step};
 use super::rollout::Cohort;
 use super::stream::{Purpose, stream};
-use crate::experiment::error::{ExperimentError, check_range};
+use crate::experiment::error::check_range;
 use crate::settings::settings;
 use rand::seq::SliceRandom;
 use rl_losses::{Gae, LossSums, PolicyLoss, PpoClip};
@@ -32,15 +32,15 @@ settings! {
         /// Optimiser steps in one pass.
         pub mini_batches: usize = 4, check_count;
         /// Factor `γ` on what is earned one step later.
-        pub discount: f64 = 0.99, check_unit;
+        pub discount: f64 = 0.99, check_share;
         /// `λ` of generalised advantage estimation.
-        pub gae_lambda: f64 = 0.95, check_unit;
+        pub gae_lambda: f64 = 0.95, check_share;
         /// Rounds of collecting and learning.
         pub iterations: usize = 100;
         /// Iterations between two evaluations.
         pub evaluate_every: usize = 4, check_count;
         /// Episodes of an evaluation, for each of the two ways to choose.
-        pub evaluation_episodes: u32 = 32, check_count;
+        pub evaluation_episodes: usize = 32, check_count;
     } also |ppo| {
         let fits = ppo.mini_batches <= ppo.steps_per_iteration();
         let expected = "at most the steps of a round";
@@ -48,21 +48,10 @@ settings! {
     }
 }
 
-/// Why a run ended early.
-#[derive(Debug, Clone, PartialEq, Error)]
-pub enum PpoError {
-    /// A setting with which there is nothing to run.
-    #[error(transparent)]
-    Setting(#[from] ExperimentError),
-    /// The networks stopped being numbers.
-    #[error("after {environment_steps} environment steps {reason}")]
-    Diverged {
-        /// Steps of all environments until then.
-        environment_steps: usize,
-        /// Cause of the divergence.
-        reason: Diverged,
-    },
-}
+/// Why a run ended early: a setting with which there is nothing to run, or networks that stopped being numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct PpoError(String);
 
 /// A point of the learning curve: a policy and the steps it was learned from.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -91,12 +80,6 @@ pub fn solved_after(curve: &[Point]) -> Option<usize> {
     curve.iter().find(solved).map(|point| point.environment_steps)
 }
 
-impl Ppo {
-    fn steps_per_iteration(&self) -> usize {
-        self.environments * self.steps
-    }
-}
-
 /// Trains from scratch and returns the points of the learning curve, the first before any learning.
 ///
 /// The result depends on the two arguments alone: each purpose has its own stream of random numbers.
@@ -105,96 +88,66 @@ impl Ppo {
 ///
 /// [`PpoError`] for settings out of range, or if the networks stop putting out numbers.
 pub fn train(settings: &Ppo, seed: u64) -> Result<Vec<Point>, PpoError> {
-    settings.check()?;
-    let mut run = Run {
-        settings,
-        seed,
-        learner: Learner::new(seed),
-        cohort: Cohort::new(seed, settings.environments),
-        updates: 0,
-        sums: LossSums::default(),
-    };
-    let mut curve = Vec::new();
+    settings.check().map_err(|error| PpoError(error.to_string()))?;
+    let gae = Gae { discount: settings.discount, lambda: settings.gae_lambda, whiten: true };
+    let (mut learner, mut cohort) = (Learner::new(seed), Cohort::new(seed, settings.environments));
+    // Loss sums are those since the last point.
+    let (mut curve, mut sums) = (Vec::new(), LossSums::default());
     for iteration in 0..=settings.iterations {
-        run.iterate(iteration, &mut curve).map_err(|reason| PpoError::Diverged {
-            environment_steps: iteration * settings.steps_per_iteration(),
-            reason,
-        })?;
+        let environment_steps = iteration * settings.steps_per_iteration();
+        let diverged = |reason: Diverged| {
+            PpoError(format!("after {environment_steps} environment steps {reason}"))
+        };
+        let (steps, entropy) = cohort.collect(&learner, settings.steps, gae).map_err(diverged)?;
+        let is_last = iteration == settings.iterations;
+        if is_last || iteration.is_multiple_of(settings.evaluate_every) {
+            let evaluate = |choice| {
+                mean_return(&learner, choice, seed, settings.evaluation_episodes).map_err(diverged)
+            };
+            let since = std::mem::take(&mut sums);
+            let any = since.tokens > 0;
+            curve.push(Point {
+                environment_steps,
+                entropy,
+                sampled_return: evaluate(Choice::Sampled)?,
+                greedy_return: evaluate(Choice::Greedy)?,
+                selected_fraction: if any { since.selected_fraction() } else { 0.0 },
+                clip_fraction: if any { since.clip_fraction() } else { 0.0 },
+            });
+        }
+        if !is_last {
+            settings.learn(seed, iteration, &steps, (&mut learner, &mut sums)).map_err(diverged)?;
+        }
     }
     Ok(curve)
 }
 
-struct Run<'a> {
-    settings: &'a Ppo,
-    seed: u64,
-    learner: Learner,
-    cohort: Cohort,
-    updates: u64,
-    /// Loss sums over the updates since the last point.
-    sums: LossSums,
-}
-
-impl Run<'_> {
-    /// Collects a rollout, records a point if one is due, and learns unless this is the last iteration.
-    fn iterate(&mut self, iteration: usize, curve: &mut Vec<Point>) -> Result<(), Diverged> {
-        let settings = self.settings;
-        let gae = Gae { discount: settings.discount, lambda: settings.gae_lambda, whiten: true };
-        let (steps, entropy) = self.cohort.collect(&self.learner, settings.steps, gae)?;
-        let is_last = iteration == settings.iterations;
-        if is_last || iteration.is_multiple_of(settings.evaluate_every) {
-            curve.push(self.point(iteration * settings.steps_per_iteration(), entropy)?);
-            self.sums = LossSums::default();
-        }
-        if !is_last {
-            self.learn(iteration, &steps)?;
-        }
-        Ok(())
+impl Ppo {
+    fn steps_per_iteration(&self) -> usize {
+        self.environments * self.steps
     }
 
-    fn learn(&mut self, iteration: usize, steps: &MiniBatch) -> Result<(), Diverged> {
-        let settings = self.settings;
-        let Ppo { policy_loss, entropy_coefficient, .. } = *settings;
-        let objective = Objective { policy_loss, entropy_coefficient };
-        let mut order: Vec<usize> = (0..steps.actions.len()).collect();
-        let mut shuffle = stream(self.seed, Purpose::Order, iteration as u64);
-        for _ in 0..settings.epochs {
+    fn learn(
+        &self,
+        seed: u64,
+        iteration: usize,
+        steps: &[Step],
+        (learner, sums): (&mut Learner, &mut LossSums),
+    ) -> Result<(), Diverged> {
+        let mut order: Vec<usize> = (0..steps.len()).collect();
+        let mut shuffle = stream(seed, Purpose::Order, iteration as u64);
+        for epoch in 0..self.epochs {
             order.shuffle(&mut shuffle);
-            for part in 0..settings.mini_batches {
-                let edge = |part: usize| part * order.len() / settings.mini_batches;
-                let batch = steps.pick(&order[edge(part)..edge(part + 1)]);
-                let mut rng = stream(self.seed, Purpose::Selection, self.updates);
-                let rate = settings.learning_rate;
-                self.sums += self.learner.update(&batch, &objective, rate, &mut rng)?;
-                self.updates += 1;
+            for part in 0..self.mini_batches {
+                let edge = |part: usize| part * order.len() / self.mini_batches;
+                let picked = order[edge(part)..edge(part + 1)].iter();
+                let batch: Vec<Step> = picked.map(|&step| steps[step]).collect();
+                let update = (iteration * self.epochs + epoch) * self.mini_batches + part;
+                let mut rng = stream(seed, Purpose::Selection, update as u64);
+                let objective = (&self.policy_loss, self.entropy_coefficient);
+                *sums += learner.update(&batch, objective, self.learning_rate, &mut rng)?;
             }
         }
         Ok(())
-    }
-
-    fn point(&self, environment_steps: usize, entropy: f64) -> Result<Point, Diverged> {
-        let episodes = self.settings.evaluation_episodes;
-        let evaluate = |choice| mean_return(&self.learner, choice, self.seed, episodes);
-        let any = self.sums.tokens > 0;
-        Ok(Point {
-            environment_steps,
-            entropy,
-            sampled_return: evaluate(Choice::Sampled)?,
-            greedy_return: evaluate(Choice::Greedy)?,
-            selected_fraction: if any { self.sums.selected_fraction() } else { 0.0 },
-            clip_fraction: if any { self.sums.clip_fraction() } else { 0.0 },
-        })
-    }
-}
-
-impl MiniBatch {
-    fn pick(&self, steps: &[usize]) -> Self {
-        let column = |column: &[f64]| steps.iter().map(|&step| column[step]).collect();
-        Self {
-            observations: steps.iter().map(|&step| self.observations[step]).collect(),
-            actions: steps.iter().map(|&step| self.actions[step]).collect(),
-            old_log_prob: column(&self.old_log_prob),
-            advantage: column(&self.advantage),
-            returns: column(&self.returns),
-        }
     }
 }

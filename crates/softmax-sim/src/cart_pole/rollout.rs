@@ -1,12 +1,13 @@
 //! Rollouts of several environments, with log-probabilities, advantages and targets of the critic.
 
-use super::learner::{Diverged, Learner, MiniBatch};
+use super::learner::{Diverged, Learner, Step, column};
 use super::stream::{Purpose, stream};
 use super::{Episode, Progress, State};
 use entropy_core::Categorical;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use rl_losses::{Gae, generalised_advantages, whitened};
+use std::iter::zip;
 
 /// Environments that are stepped together, each with a random stream of its own for its actions.
 #[derive(Debug, Clone)]
@@ -20,7 +21,7 @@ type Stretch = (usize, Option<State>);
 /// Steps of one environment in a rollout, without advantages and targets.
 #[derive(Default)]
 struct Track {
-    steps: MiniBatch,
+    steps: Vec<Step>,
     entropy: f64,
     stretches: Vec<Stretch>,
 }
@@ -38,17 +39,17 @@ impl Cohort {
     /// Takes `steps` steps in each environment with actions drawn from the learner's policy;
     /// episodes that ended begin anew.
     ///
-    /// Returns the steps, with whitened advantages, and the mean of the policy's exact entropy over them, in nats. The columns hold
-    /// one environment after the other, so that the steps of an episode are consecutive.
+    /// Returns the steps, with whitened advantages, and the mean of the policy's exact entropy over them, in nats; one
+    /// environment after the other, so that the steps of an episode are consecutive.
     pub(super) fn collect(
         &mut self,
         learner: &Learner,
         steps: usize,
         gae: Gae,
-    ) -> Result<(MiniBatch, f64), Diverged> {
+    ) -> Result<(Vec<Step>, f64), Diverged> {
         let mut tracks: Vec<Track> = self.members.iter().map(|_| Track::default()).collect();
         for _ in 0..steps {
-            let states = self.members.iter().map(|(episode, _)| episode.state());
+            let states = self.members.iter().map(|(episode, _)| episode.state);
             let policies = learner.policies(states)?;
             for ((member, track), policy) in self.members.iter_mut().zip(&mut tracks).zip(policies)
             {
@@ -56,7 +57,7 @@ impl Cohort {
             }
         }
         for ((episode, _), track) in self.members.iter().zip(&mut tracks) {
-            track.cut(Some(episode.state()));
+            track.cut(Some(episode.state));
         }
         together(tracks, learner, gae)
     }
@@ -65,14 +66,13 @@ impl Cohort {
 impl Track {
     fn take(&mut self, (episode, actions): &mut (Episode, ChaCha8Rng), policy: &Categorical) {
         let action = draw(policy, actions);
-        self.steps.observations.push(episode.state().observation());
-        self.steps.actions.push(action);
-        self.steps.old_log_prob.push(policy.log_probs()[action]);
+        let (observation, old_log_prob) = (episode.state.observation(), policy.log_probs()[action]);
+        self.steps.push(Step { observation, action, old_log_prob, ..Step::default() });
         self.entropy += policy.entropy();
         let cut_off_at = match episode.act(action) {
             Progress::Running => return,
             Progress::Terminated => None,
-            Progress::Truncated => Some(episode.state()),
+            Progress::Truncated => Some(episode.state),
         };
         self.cut(cut_off_at);
         episode.restart();
@@ -81,7 +81,7 @@ impl Track {
     /// Ends the stretch under way, if it has a step.
     fn cut(&mut self, cut_off_at: Option<State>) {
         let before: usize = self.stretches.iter().map(|(steps, _)| steps).sum();
-        let steps = self.steps.actions.len() - before;
+        let steps = self.steps.len() - before;
         if steps > 0 {
             self.stretches.push((steps, cut_off_at));
         }
@@ -89,24 +89,23 @@ impl Track {
 }
 
 /// The steps of all tracks with their advantages and targets, and the mean entropy over them.
-fn together(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<(MiniBatch, f64), Diverged> {
-    let (mut steps, mut stretches) = (MiniBatch::default(), Vec::new());
-    let mut entropy = 0.0;
+fn together(tracks: Vec<Track>, learner: &Learner, gae: Gae) -> Result<(Vec<Step>, f64), Diverged> {
+    let (mut steps, mut stretches, mut entropy) = (Vec::new(), Vec::new(), 0.0);
     for track in tracks {
-        steps.observations.extend(track.steps.observations);
-        steps.actions.extend(track.steps.actions);
-        steps.old_log_prob.extend(track.steps.old_log_prob);
+        steps.extend(track.steps);
         stretches.extend(track.stretches);
         entropy += track.entropy;
     }
-    let values = learner.values(&steps.observations);
+    let values = learner.values(&column(&steps, |step| step.observation));
     let end_values = end_values(learner, &stretches);
     let lengths: Vec<usize> = stretches.iter().map(|(steps, _)| *steps).collect();
     let rewards = vec![1.0; values.len()];
     let credit = generalised_advantages(&rewards, &values, Some(&end_values), &lengths, gae)?;
-    steps.advantage = whitened(&credit.advantages);
-    steps.returns = credit.returns;
-    let mean_entropy = entropy / steps.actions.len() as f64;
+    let targets = zip(whitened(&credit.advantages), credit.returns);
+    for (step, (advantage, target)) in zip(&mut steps, targets) {
+        *step = Step { advantage, target, ..*step };
+    }
+    let mean_entropy = entropy / steps.len() as f64;
     Ok((steps, mean_entropy))
 }
 
@@ -132,8 +131,8 @@ mod tests {
     const GAE: Gae = Gae { discount: 0.99, lambda: 0.95, whiten: true };
 
     /// A push moves the cart faster than any start.
-    fn is_start(observation: &[f64; 4]) -> bool {
-        observation.iter().all(|coordinate| coordinate.abs() <= 0.05)
+    fn is_start(step: &Step) -> bool {
+        step.observation.iter().all(|coordinate| coordinate.abs() <= 0.05)
     }
 
     #[test]
@@ -144,15 +143,15 @@ mod tests {
         let (second, _) = halves.collect(&learner, 20, GAE).unwrap();
         let (together, _) = Cohort::new(9, 3).collect(&learner, 40, GAE).unwrap();
         for environment in 0..3 {
-            let observations = |batch: &MiniBatch, steps: usize| {
-                batch.observations[environment * steps..][..steps].to_vec()
+            let observations = |batch: &[Step], steps: usize| {
+                column(&batch[environment * steps..][..steps], |step| step.observation)
             };
             assert_eq!(
                 [observations(&first, 20), observations(&second, 20)].concat(),
                 observations(&together, 40)
             );
         }
-        let restarted = together.observations[1..40].iter().any(is_start);
+        let restarted = together[1..40].iter().any(is_start);
         assert!(restarted, "a policy at random falls within 40 steps");
     }
 
@@ -170,12 +169,11 @@ mod tests {
     fn targets_of_a_failure_are_discounted_rewards_where_the_critic_is_not_asked() {
         let gae = Gae { lambda: 1.0, ..GAE };
         let (steps, _) = Cohort::new(1, 1).collect(&Learner::new(1), 60, gae).unwrap();
-        let after = steps.observations[1..].iter().position(is_start);
+        let after = steps[1..].iter().position(is_start);
         let length = 1 + after.expect("a policy at random falls within 60 steps");
-        for step in 0..length {
-            let left = i32::try_from(length - step).expect("below 60");
+        for (left, step) in (1..).zip(steps[..length].iter().rev()) {
             let expected = (1.0 - 0.99f64.powi(left)) / 0.01;
-            assert!((steps.returns[step] - expected).abs() < 1e-12);
+            assert!((step.target - expected).abs() < 1e-12);
         }
     }
 }

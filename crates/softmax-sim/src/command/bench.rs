@@ -2,7 +2,7 @@
 
 use super::policy_table::PolicyTable;
 use anyhow::Context;
-use entropy_core::kernel::InstructionSet;
+use entropy_core::kernel::{ExactStep, InstructionSet};
 use ndarray::Array2;
 use ndarray_rand::RandomExt;
 use ndarray_rand::rand_distr::{StandardNormal, StandardUniform};
@@ -12,23 +12,6 @@ use serde::Serialize;
 use softmax_sim::entropy_change::Rule;
 use std::io::Write;
 use std::time::Instant;
-
-pub(crate) const HELP: &str = r#"Output, one JSON object:
-
-  {"instructions": "avx512", "results": [{"S": 1000, "A": 100, "alg": "npg", "dtype": "f64",
-    "threads": 2, "steps_per_call": 20, "steps_per_s": …, "best_steps_per_s": …,
-    "ns_per_element": …, "trials": …}, …]}
-
-One step updates all S states of A actions and computes mean entropy, covariance and value. A call runs
-steps_per_call steps (by default 200, 20 or 2, by size), state by state, so that a row stays in the cache;
-with `--steps-per-call 1` every step goes through the full table. steps_per_s is the median over the
-calls, best_steps_per_s the fastest; ns_per_element is of the median.
-
-Examples:
-  # Measure the default sizes on two threads
-  softmax-sim bench
-  # Measure one size on eight threads
-  softmax-sim bench --sizes 1000x10000 --threads 8"#;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -49,7 +32,9 @@ pub(crate) struct Args {
     seconds: f64,
 }
 
-/// Numbers of states and actions.
+/// Steps whose sums are in memory at once.
+const STEPS_AT_ONCE: usize = 256;
+
 fn size(text: &str) -> Result<(usize, usize), String> {
     let numbers = text
         .split_once('x')
@@ -97,9 +82,12 @@ fn measure(args: &Args, (states, actions): (usize, usize), rule: Rule) -> Measur
     let mut table = PolicyTable::new(&logits, &rewards);
     let elements = states * actions;
     let steps_per_call = args.steps_per_call.map_or_else(|| by_size(elements), |n| n as usize);
+    let step = ExactStep::new(rule.into(), 0.1);
     let mut call = || {
         let start = Instant::now();
-        table.run(rule.into(), 0.1, steps_per_call);
+        for first in (0..steps_per_call).step_by(STEPS_AT_ONCE) {
+            table.run(step, STEPS_AT_ONCE.min(steps_per_call - first));
+        }
         start.elapsed().as_secs_f64() / steps_per_call as f64
     };
     call();

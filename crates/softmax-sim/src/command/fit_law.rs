@@ -5,22 +5,7 @@ use anyhow::Context;
 use softmax_sim::fit_law::{LawFit, Points, figure};
 use softmax_sim::result_file::write_whole;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
-
-pub(crate) const HELP: &str = "\
-The input is CSV with a header, JSON lines, or a JSON array of objects, in the order of the run. Entropies \
-are in nats; rewards are best fractions. The straight line R = slope H + intercept is fitted too: if it \
-explains as much as the law, the exponential form is not supported.
-
-A row with neither value, such as that of an evaluation, is skipped. A bad row is reported on standard \
-error with its line, its column and the expected value; the other rows are used. Exit code: 0 if all rows \
-were used, 1 if one was not, 2 if there is no fit.
-
-Examples:
-  # Fit the law to the exported metrics of a run
-  softmax-sim fit-law GRPO.csv --entropy actor/entropy --reward critic/rewards/mean
-  # Forecast the run from its first half, and draw the forecast
-  softmax-sim fit-law points.csv --prefix 0.5 --figure law.svg";
+use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -44,7 +29,6 @@ pub(crate) struct Args {
     figure: Option<PathBuf>,
 }
 
-/// Fits the law and prints it; returns true if every row was used.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let (name, input) = streams::input(args.file.as_deref())?;
     let (points, problems) =
@@ -59,13 +43,9 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let fit = LawFit::of(&points, &args.prefix).context("no fit")?;
     let text = if args.json { serde_json::to_string_pretty(&fit)? + "\n" } else { fit.table() };
     if let Some(path) = &args.figure {
-        draw(path, &points, &fit)?;
+        let svg = figures::chart_svg::standalone_svg(&figure(&points, &fit));
+        write_whole(path, svg.as_bytes())?;
     }
     streams::print(out, &text)?;
     Ok(problems.is_empty())
-}
-
-fn draw(path: &Path, points: &Points, fit: &LawFit) -> anyhow::Result<()> {
-    let svg = figures::chart_svg::standalone_svg(&figure(points, fit));
-    Ok(write_whole(path, svg.as_bytes())?)
 }

@@ -6,18 +6,6 @@ use softmax_sim::micro_batch::{MadeUp, MiniBatch, compare};
 use std::io::{BufReader, Write};
 use std::path::PathBuf;
 
-pub(crate) const HELP: &str = "\
-The published code of Clip-Cov and KL-Cov selects tokens within each micro-batch, whose size depends on memory. \
-GRPO gives all tokens of a response one advantage, so a micro-batch of one response has no covariance: Clip-Cov \
-never acts, and KL-Cov penalises arbitrary tokens. This command counts these tokens, on a made-up mini-batch or on \
-the rollouts of a run, which `llm-trainer train --save-rollouts rollouts` writes.
-
-Examples:
-  # Count on a made-up mini-batch
-  softmax-sim micro-batch
-  # Count on the rollouts of a run
-  softmax-sim micro-batch --rollout rollouts/step-1.jsonl --sizes 1,2,4";
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// File with the rollouts of one step of a run [default: none, a mini-batch is made up]
@@ -33,7 +21,6 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Compares and prints; returns true.
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let MadeUp { groups, group_size, tokens, .. } = args.made_up;
     if args.sizes.contains(&0) || [groups, group_size, tokens].contains(&0) {

@@ -23,36 +23,35 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// Subcommand to run.
 #[derive(Subcommand)]
 pub(crate) enum Command {
     /// Check the theory on random policies: lemma, proposition, theorems, bound, estimator, methods
-    #[command(after_long_help = verify::HELP)]
+    #[command(after_long_help = include_str!("verify.txt").trim_ascii_end())]
     Verify(verify::Args),
     /// Compute the entropy change of one update, for each policy of a JSON-lines file
-    #[command(after_long_help = entropy_change::HELP)]
+    #[command(after_long_help = include_str!("entropy_change.txt").trim_ascii_end())]
     EntropyChange(entropy_change::Args),
     /// Run the findings of the paper as experiments and write one report
     ///
     /// Each finding has a claim, a target fixed beforehand, seeds, figures and a verdict. A finding with a result for the
     /// same setting and code does not run again, so a killed run resumes. Exit code: 0 if all findings ran, whatever the
     /// verdicts, 2 if the command could not run.
-    #[command(after_help = reproduce::EXAMPLES)]
+    #[command(after_help = include_str!("reproduce.txt").trim_ascii_end())]
     Reproduce(reproduce::Args),
     /// Show what Clip-Cov and KL-Cov lose when they select within micro-batches, as published
-    #[command(after_long_help = micro_batch::HELP)]
+    #[command(after_long_help = include_str!("micro_batch.txt").trim_ascii_end())]
     MicroBatch(micro_batch::Args),
     /// Train a softmax policy by any method and print its entropy and reward
-    #[command(after_long_help = train::HELP)]
+    #[command(after_long_help = include_str!("train.txt").trim_ascii_end())]
     Train(train::Args),
     /// Run a grid of methods and settings in several processes, or merge their results
-    #[command(after_long_help = sweep::HELP)]
+    #[command(after_long_help = include_str!("sweep.txt").trim_ascii_end())]
     Sweep(sweep::Args),
     /// Measure the speed of exact policy-gradient steps with entropy and covariance
-    #[command(after_long_help = bench::HELP)]
+    #[command(after_long_help = include_str!("bench.txt").trim_ascii_end())]
     Bench(bench::Args),
     /// Fit R = -a exp(H) + b to the points of a run, and forecast from its beginning
-    #[command(after_long_help = fit_law::HELP)]
+    #[command(after_long_help = include_str!("fit_law.txt").trim_ascii_end())]
     FitLaw(fit_law::Args),
     /// Print a script with which a shell completes subcommands, options and their values
     #[command(after_help = completions_examples("softmax-sim"))]

@@ -1,6 +1,5 @@
 //! Exact policy-gradient steps of many states at once.
 
-use entropy_core::UpdateRule;
 use entropy_core::kernel::{ExactStep, StepSummary, row};
 use ndarray::Array2;
 use rayon::prelude::*;
@@ -10,8 +9,6 @@ use std::iter::repeat_n;
 const LOGITS_PER_CHUNK: usize = 2_048;
 /// Rows are padded to a multiple of this with impossible actions, for the row kernels work in such blocks.
 const BLOCK: usize = 8;
-/// Steps whose summaries are in memory at once, for every chunk.
-const STEPS_AT_ONCE: usize = 256;
 
 /// A tabular softmax policy and a table of rewards, `[states, actions]`: independent states of equal weight.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,23 +35,14 @@ impl PolicyTable {
         }
     }
 
-    /// Takes `steps` exact steps of size `eta`, and returns the means over the states just before each; they are not finite
+    /// Takes `steps` exact steps, and returns the sums over the states just before each; they are not finite
     /// once the steps have left the range of numbers.
     ///
     /// A state never waits for another: each takes all its steps while its row is in the cache. Sums over
     /// states run in a fixed order, so that neither the number of threads nor a split of the run in two
     /// changes a bit.
-    pub(super) fn run(&mut self, rule: UpdateRule, eta: f64, steps: usize) -> Vec<StepSummary> {
-        let step = ExactStep::new(rule, eta);
-        let mut means = Vec::with_capacity(steps);
-        while means.len() < steps {
-            means.extend(self.burst(step, (steps - means.len()).min(STEPS_AT_ONCE)));
-        }
-        means
-    }
-
-    fn burst(&mut self, step: ExactStep, steps: usize) -> Vec<StepSummary> {
-        let (states, stride) = (self.modes.len(), self.stride);
+    pub(super) fn run(&mut self, step: ExactStep, steps: usize) -> Vec<StepSummary> {
+        let stride = self.stride;
         let rows = (LOGITS_PER_CHUNK / stride).max(1);
         let logits = self.logits.par_chunks_mut(rows * stride);
         let chunks = logits.zip(self.rewards.par_chunks(rows * stride));
@@ -74,17 +62,11 @@ impl PolicyTable {
                 sums
             })
             .collect();
-        let sums = sums.into_iter().reduce(|mut total, part| {
-            add(&mut total, &part);
-            total
-        });
-        let mean = |sum: f64| sum / states as f64;
-        let mean = |sum: StepSummary| StepSummary {
-            entropy: mean(sum.entropy),
-            covariance: mean(sum.covariance),
-            value: mean(sum.value),
-        };
-        sums.unwrap_or_default().into_iter().map(mean).collect()
+        let mut total = vec![StepSummary::default(); steps];
+        for part in &sums {
+            add(&mut total, part);
+        }
+        total
     }
 }
 
@@ -106,8 +88,7 @@ fn add(sums: &mut [StepSummary], terms: &[StepSummary]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const RULES: [UpdateRule; 2] = [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient];
+    use entropy_core::UpdateRule;
 
     fn table(states: usize, actions: usize) -> PolicyTable {
         let wave = |(s, a): (usize, usize)| ((s * 37 + a * 11) as f64).sin();
@@ -117,28 +98,28 @@ mod tests {
     }
 
     #[test]
-    fn means_over_states_and_moved_logits_are_those_of_each_state() {
-        for rule in RULES {
+    fn sums_over_states_and_moved_logits_are_those_of_each_state() {
+        for rule in [UpdateRule::PolicyGradient, UpdateRule::NaturalPolicyGradient] {
             let mut table = table(300, 21);
             let before = table.clone();
-            let mean = table.run(rule, 0.4, 1)[0];
+            let step = ExactStep::new(rule, 0.4);
+            let total = table.run(step, 1)[0];
             let mut sum = [StepSummary::default()];
             for (state, moved) in table.logits.chunks_exact(table.stride).enumerate() {
                 let row = state * table.stride..state * table.stride + 21;
                 let mut logits = before.logits[row.clone()].to_vec();
                 let (reward, mode) = (&before.rewards[row], before.modes[state]);
                 let mut summary = [StepSummary::default()];
-                let step = ExactStep::new(rule, 0.4);
                 let mode = step.run(&mut logits, reward, mode, &mut Vec::new(), &mut summary);
                 assert_eq!((&logits[..], mode), (&moved[..21], table.modes[state]));
                 add(&mut sum, &summary);
             }
-            for (mean, sum) in [
-                (mean.entropy, sum[0].entropy),
-                (mean.covariance, sum[0].covariance),
-                (mean.value, sum[0].value),
+            for (total, sum) in [
+                (total.entropy, sum[0].entropy),
+                (total.covariance, sum[0].covariance),
+                (total.value, sum[0].value),
             ] {
-                assert!((mean - sum / 300.0).abs() < 1e-14, "{mean}, expected {sum} / 300");
+                assert!((total - sum).abs() < 3e-12, "{total}, expected {sum}");
             }
         }
     }
@@ -149,10 +130,10 @@ mod tests {
             let run = |threads: usize, parts: &[usize]| {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let mut table = table(states, actions);
-                let rule = UpdateRule::PolicyGradient;
-                let means: Vec<_> = pool
-                    .install(|| parts.iter().map(|steps| table.run(rule, 2.0, *steps)).collect());
-                (table, means.concat())
+                let step = ExactStep::new(UpdateRule::PolicyGradient, 2.0);
+                let sums: Vec<_> =
+                    pool.install(|| parts.iter().map(|steps| table.run(step, *steps)).collect());
+                (table, sums.concat())
             };
             let expected = run(1, &[300]);
             assert_eq!(expected.1.len(), 300);

@@ -11,15 +11,6 @@ use softmax_sim::result_file::write_whole;
 use std::io::Write;
 use std::path::PathBuf;
 
-pub(crate) const EXAMPLES: &str = "\
-Examples:
-  # List the findings
-  softmax-sim reproduce --list
-  # Run two findings, shorter than at full size
-  softmax-sim reproduce clip-cov-kl-cov knobs --quick --out runs/methods
-  # Run all findings
-  softmax-sim reproduce";
-
 #[derive(clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(crate) struct Args {

@@ -1,33 +1,11 @@
 //! `softmax-sim sweep`.
 
+use super::streams;
 use anyhow::{Context, bail};
 use softmax_sim::reproduce::Progress;
-use softmax_sim::sweep::{Cell, DamagedLine, Folder, Merged, Plan, Shard, Tally, merge, run_shard};
+use softmax_sim::sweep::{Cell, Folder, Merged, Plan, Shard, Tally, merge, run_shard};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-
-pub(crate) const HELP: &str = "\
-The configuration has settings that all cells share, lists to combine, and seeds:
-
-  seeds = [0, 1, 2]
-  [settings.training.schedule]
-  rollouts = 100
-  [grid]
-  \"training.method.entropy_bonus\" = [0.0, 0.003, 0.01]
-
-Results are appended to one file per shard and synced. A killed process is started again with the same
-command; results in any file of the folder are not computed again. A damaged line is reported, and its
-cell is computed again. In a Slurm job array the shard is the task. `sweep merge` then writes the tables.
-
-Exit code: 0 if all cells have figures, 1 if cells failed or are missing, 2 if the command could not run.
-
-Examples:
-  # Compute all cells
-  softmax-sim sweep configs/sweep-entropy-control.toml
-  # Compute the second of eight shards
-  softmax-sim sweep configs/sweep-entropy-control.toml --shard 2/8
-  # Merge the results of all shards
-  softmax-sim sweep merge runs/sweep-entropy-control";
 
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -72,8 +50,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
-    let text = std::fs::read_to_string(config)
-        .with_context(|| format!("cannot read {}", config.display()))?;
+    let text = streams::read(config)?;
     let plan = Plan::read(&text).with_context(|| config.display().to_string())?;
     let shard = match args.shard {
         Some(shard) => shard,
@@ -97,9 +74,7 @@ fn run_cells(args: &Args, config: &Path, out: &mut impl Write) -> anyhow::Result
     let Tally { cells, found, computed, failed } = tally;
     writeln!(
         out,
-        "shard {}/{} of {}: {cells} cells, {found} found, {computed} computed, {failed} of them failed",
-        shard.index(),
-        shard.count(),
+        "shard {shard} of {}: {cells} cells, {found} found, {computed} computed, {failed} of them failed",
         folder.path.display(),
     )?;
     Ok(failed == 0)
@@ -132,7 +107,7 @@ fn run_merge(dir: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 /// On standard error, lines that are no results: their cells count as not computed.
-fn tell_damaged(lines: &[DamagedLine]) {
+fn tell_damaged(lines: &[String]) {
     for line in lines {
         let _ = writeln!(std::io::stderr(), "{line}");
     }

@@ -11,21 +11,6 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-pub(crate) const HELP: &str = "\
-CONFIG is TOML with the tables environment, states, network, method and schedule: those of [settings.training] of a \
-sweep. What is left out has its default; an unknown key or a number out of range is an error. Entropies, in nats, and \
-rewards are exact: cool_reward is at temperature 0.6. within_states and visitation sum the first-order changes of the \
-entropy over the rollouts so far: Lemma 1 in the states as they are visited, and the change of the visits. \
-prompt_information is the mutual information of prompt and response, in nats a response.
-
-Examples:
-  # Train by GRPO in the token world
-  softmax-sim train
-  # Train as a file says and write the curve
-  softmax-sim train run.toml --out curve.csv
-  # Fit the law to it
-  softmax-sim fit-law curve.csv";
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Settings of the run [default: none]
@@ -68,12 +53,9 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Experiment> {
-    let text = std::fs::read_to_string(path);
-    let text = text.with_context(|| format!("cannot read {}", path.display()))?;
-    toml::from_str(&text).with_context(|| path.display().to_string())
+    toml::from_str(&streams::read(path)?).with_context(|| path.display().to_string())
 }
 
-/// A line of the curve.
 type Row = (CurvePoint, Parts);
 
 /// Parts of the change of entropy until then, and the information that responses have of their prompts.
@@ -85,7 +67,6 @@ struct Parts {
     prompt_information: Option<f64>,
 }
 
-/// The line of `trainer` as it stands.
 fn row(sum: SequenceEntropyChange, trainer: &Trainer<'_>) -> Row {
     let SequenceEntropyChange { within_states, visitation } = sum;
     let questions = trainer.environment().training();

@@ -7,21 +7,6 @@ use softmax_sim::{Report, Settings, verify_watched};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-pub(crate) const HELP: &str = "\
-Each statement is checked by its order of convergence (the error of a first-order prediction falls with \
-the square of the step), by its rigorous bound, or against a value computed in another way: a numerical \
-gradient, a sum over all outcomes, a closed form, recorded numbers of many digits. Clip-Cov, KL-Cov and \
-the clipped surrogate are the losses that train the model, not copies.
-
-One row per check: the worst case, the largest value that passes, and for averages the mean with a 0.95 \
-interval. Exit code: 0 if all checks passed, 1 if one failed, 2 if the command could not run.
-
-Examples:
-  # Run all checks
-  softmax-sim verify
-  # Write the rows too, for a report
-  softmax-sim verify --json verification.json";
-
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Seed of the random policies, advantages and decision processes
@@ -63,19 +48,18 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
         cases: if args.full { FULL_CASES } else { args.cases },
     };
     let progress = Progress::stderr("verify");
-    let report = verify_watched(&settings, |stage| {
-        if stage.done == 0 {
-            progress.plan(stage.total);
+    let report = verify_watched(&settings, |statement, done, total| {
+        if done == 0 {
+            progress.plan(total);
         } else {
             progress.advance(1);
         }
-        progress.say(stage.statement);
+        progress.say(statement);
     });
     progress.clear();
     deliver(&report, args.methods, args.json.as_deref(), out)
 }
 
-/// Prints the table and writes the file, if any; returns true if every check passed.
 fn deliver(
     report: &Report,
     methods: bool,

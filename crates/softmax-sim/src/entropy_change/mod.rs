@@ -15,13 +15,11 @@
 //! # Ok::<(), softmax_sim::entropy_change::StreamError>(())
 //! ```
 
-mod answer;
 mod chunk;
 mod number;
 mod request;
 
-pub use answer::Answer;
-pub use request::{Problem, Request, Rule};
+pub use request::{Answer, Problem, Request, Rule};
 
 use chunk::next_chunk;
 use rayon::prelude::*;

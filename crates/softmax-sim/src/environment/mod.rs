@@ -33,7 +33,7 @@ pub use size_family::SizeSetting;
 pub use states::remembering;
 pub use tabular::TabularSetting;
 
-use crate::perceptron::Perceptron;
+use crate::perceptron::Layers;
 use entropy_core::StateGraph;
 use ndarray_rand::rand_distr::{Distribution, StandardNormal};
 use rand::{Rng, SeedableRng};
@@ -65,13 +65,17 @@ impl Environment {
         let expected = training.parameter_count();
         EnvironmentError::check_table("start", &start, expected)?;
         if let Some(validation) = &validation {
-            if *training.parameters() == Parameters::Logits {
-                return Err(EnvironmentError::NothingShared);
-            }
+            let shared = *training.parameters() != Parameters::Logits;
+            EnvironmentError::check(shared, || {
+                "`validation` needs features: one logit per state says nothing of other questions"
+                    .into()
+            })?;
             let count = validation.parameter_count();
-            if count != expected {
-                return Err(EnvironmentError::OtherParameters { count, expected });
-            }
+            EnvironmentError::check(count == expected, || {
+                format!(
+                    "`validation` has {count} parameters, the questions to train on have {expected}"
+                )
+            })?;
         }
         Ok(Self { training, validation, start })
     }
@@ -147,16 +151,14 @@ impl Environment {
         };
         EnvironmentError::check_some("features", features.count)?;
         EnvironmentError::check_some("hidden units", hidden)?;
-        let Perceptron { layers, parameters } =
-            Perceptron::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
+        let (layers, parameters) = Layers::orthogonal(&[features.count, hidden, 1], 0.01, &mut rng);
         let start = once(1.0).chain(parameters).collect();
-        let validation = self.validation.map(|validation| {
-            let features = validation.parameters().features().cloned();
-            let features = features.ok_or(EnvironmentError::NothingShared)?;
-            validation.with_parameters(Parameters::Network(features, layers.clone()))
+        // Questions to examine on have features.
+        let validation = self.validation.and_then(|validation| {
+            let features = validation.parameters().features()?.clone();
+            Some(validation.with_parameters(Parameters::Network(features, layers.clone())))
         });
-        let validation = validation.transpose()?;
-        let training = self.training.with_parameters(Parameters::Network(features, layers))?;
+        let training = self.training.with_parameters(Parameters::Network(features, layers));
         Ok(Self { training, validation, start })
     }
 

@@ -50,16 +50,11 @@ impl Parameters {
     /// Checks the tables of features, for a table of `table` values.
     pub(super) fn check(&self, table: usize) -> Result<(), EnvironmentError> {
         let Some(features) = self.features() else { return Ok(()) };
-        if let Self::Network(_, layers) = self {
-            EnvironmentError::check_length("inputs", layers.inputs(), features.count)?;
-            EnvironmentError::check_length("outputs", layers.outputs(), 1)?;
-        }
         EnvironmentError::check_some("features", features.count)?;
         EnvironmentError::check_table("prior", &features.prior, table)?;
         EnvironmentError::check_table("features", &features.values, table * features.count)
     }
 
-    /// Writes the logits of `rows` of the table.
     pub(super) fn write_logits(&self, parameters: &[f64], rows: Range<usize>, logits: &mut [f64]) {
         match self {
             Self::Logits => logits.copy_from_slice(&parameters[rows]),
@@ -144,7 +139,6 @@ impl Parameters {
 }
 
 impl Features {
-    /// Prior and features of each logit of `rows`.
     fn rows(&self, rows: Range<usize>) -> impl Iterator<Item = (&f64, &[f64])> {
         let values = &self.values[rows.start * self.count..rows.end * self.count];
         self.prior[rows].iter().zip(values.chunks_exact(self.count))

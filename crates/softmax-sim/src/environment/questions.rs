@@ -50,13 +50,13 @@ impl Questions {
             EnvironmentError::check_some(size, count)?;
         }
         EnvironmentError::check_length("quality", quality.len(), shape.table())?;
-        let bad = quality.iter().enumerate().find(|(_, value)| !(0.0..=1.0).contains(*value));
-        if let Some((index, &value)) = bad {
-            let (state, action) = (index / actions, index % actions);
-            let (prompt, position) = (state / positions, state % positions);
-            let place = format!("for prompt {prompt}, position {position}, action {action}");
-            let table = "quality";
-            return Err(EnvironmentError::Value { table, value, place, expected: "0 to 1" });
+        for (index, value) in quality.iter().enumerate() {
+            EnvironmentError::check((0.0..=1.0).contains(value), || {
+                let (state, action) = (index / actions, index % actions);
+                let (prompt, position) = (state / positions, state % positions);
+                let place = format!("for prompt {prompt}, position {position}, action {action}");
+                format!("`quality` is {value} {place}, expected 0 to 1")
+            })?;
         }
         parameters.check(quality.len())?;
         Ok(Self {
@@ -80,14 +80,9 @@ impl Questions {
         Ok(Self { shape: Shape { positions, ..self.shape }, states: graph, ..self })
     }
 
-    /// The questions under another policy.
-    ///
-    /// # Errors
-    ///
-    /// [`EnvironmentError`] if its tables do not fit.
-    pub(super) fn with_parameters(self, parameters: Parameters) -> Result<Self, EnvironmentError> {
-        parameters.check(self.quality.len())?;
-        Ok(Self { parameters, ..self })
+    /// The questions under another policy of the same features.
+    pub(super) fn with_parameters(self, parameters: Parameters) -> Self {
+        Self { parameters, ..self }
     }
 
     /// Number of parameters of a policy.

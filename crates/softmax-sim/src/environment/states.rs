@@ -54,32 +54,33 @@ pub(crate) fn count(positions: usize, actions: usize, memory: usize) -> usize {
         .fold(0usize, |total, position| total.saturating_add(states_of(position, actions, memory)))
 }
 
-/// Tokens of every way through `graph`.
-///
-/// # Errors
-///
-/// [`EnvironmentError`] if ways differ in length, or never come to a state.
+/// Tokens of every way through `graph`; an error if ways differ in length, or never come to a state.
 pub(super) fn length(graph: &StateGraph, actions: usize) -> Result<usize, EnvironmentError> {
+    let check_even = |state: usize, holds: bool| {
+        EnvironmentError::check(holds, || {
+            format!(
+                "state {state} is not of one position: expected ways of one length through all states"
+            )
+        })
+    };
     let mut positions: Vec<Option<usize>> = vec![None; graph.states()];
     positions[0] = Some(0);
     let mut length = None;
     for state in 0..graph.states() {
-        let Some(position) = positions[state] else {
-            return Err(EnvironmentError::Uneven { state });
-        };
+        check_even(state, positions[state].is_some())?;
+        let behind = positions[state].map(|position| position + 1);
         for action in 0..actions {
             let arrivals = graph.arrivals(state, action);
             let going_on: f64 = arrivals.iter().map(|(_, prob)| prob).sum();
-            let ends = arrivals.is_empty();
-            if ends && *length.get_or_insert(position + 1) != position + 1
-                || !ends && (going_on - 1.0).abs() > 1e-9
-            {
-                return Err(EnvironmentError::Uneven { state });
+            if arrivals.is_empty() {
+                check_even(state, length.is_none() || length == behind)?;
+                length = behind;
+            } else {
+                check_even(state, (going_on - 1.0).abs() <= 1e-9)?;
             }
             for &(arrival, _) in arrivals {
-                if *positions[arrival].get_or_insert(position + 1) != position + 1 {
-                    return Err(EnvironmentError::Uneven { state: arrival });
-                }
+                check_even(arrival, positions[arrival].is_none() || positions[arrival] == behind)?;
+                positions[arrival] = behind;
             }
         }
     }
@@ -116,7 +117,9 @@ mod tests {
         let leads = |to: usize, prob: f64| vec![vec![(to, prob)]];
         let length = |next| length(&StateGraph::new(next).unwrap(), 1);
         assert_eq!(length(vec![leads(1, 1.0), ends()]), Ok(2));
-        assert_eq!(length(vec![leads(1, 0.5), ends()]), Err(EnvironmentError::Uneven { state: 0 }));
-        assert_eq!(length(vec![ends(), ends()]), Err(EnvironmentError::Uneven { state: 1 }));
+        for (next, state) in [(vec![leads(1, 0.5), ends()], 0), (vec![ends(), ends()], 1)] {
+            let error = length(next).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("state {state} is not of one position")), "{error}");
+        }
     }
 }

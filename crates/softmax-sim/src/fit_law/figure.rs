@@ -3,7 +3,6 @@
 use super::{LawFit, Points};
 use figures::{Axis, Chart, Mark, Series};
 
-/// Points that a curve is drawn through.
 const CURVE: u32 = 120;
 
 /// Reward against entropy, with the fitted law and the straight line; one dashed curve per forecast.

@@ -14,12 +14,10 @@
 
 mod figure;
 mod points;
-mod rows;
 mod table;
 
 pub use figure::figure;
-pub use points::Points;
-pub use rows::{ReadError, RowProblem};
+pub use points::{Points, ReadError};
 
 use entropy_core::{FitError, InputError, Interval, LineFit, PerformanceLaw};
 use serde::Serialize;
@@ -29,29 +27,9 @@ use thiserror::Error;
 pub const CONFIDENCE: f64 = 0.95;
 
 /// Why there is no fit.
-#[derive(Debug, Clone, PartialEq, Error)]
-#[non_exhaustive]
-pub enum LawError {
-    /// The points determine no law.
-    #[error(transparent)]
-    Fit(#[from] FitError),
-    /// The first part of the run determines no law.
-    #[error("the first {share} of {points} points")]
-    Prefix {
-        /// Share of the points, within `0..1`.
-        share: f64,
-        /// Points of the run.
-        points: usize,
-        /// Why.
-        source: FitError,
-    },
-    /// A share outside `0..1`.
-    #[error("prefix {share}; expected a share of the points, above 0 and below 1")]
-    Share {
-        /// The number given.
-        share: f64,
-    },
-}
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct LawError(String);
 
 /// An estimate with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -123,11 +101,12 @@ impl LawFit {
     ///
     /// [`LawError`] if there are too few points or entropies, or a share is not within `0..1`.
     pub fn of(points: &Points, shares: &[f64]) -> Result<Self, LawError> {
-        let law = PerformanceLaw::fit(&points.entropy, &points.reward)?;
-        let Some(linear) = LineFit::through(&points.entropy, &points.reward) else {
+        let refused = |error: FitError| LawError(error.to_string());
+        let law = PerformanceLaw::fit(&points.entropy, &points.reward).map_err(refused)?;
+        let linear = LineFit::through(&points.entropy, &points.reward).ok_or_else(|| {
             let (value, points) = (points.entropy[0], points.entropy.len());
-            return Err(FitError::ConstantEntropy { value, points }.into());
-        };
+            refused(FitError::ConstantEntropy { value, points })
+        })?;
         let forecast = |share: &f64| Forecast::of(points, *share);
         let forecasts = shares.iter().map(forecast).collect::<Result<_, LawError>>()?;
         // With two points there is no interval.
@@ -152,11 +131,14 @@ impl LawFit {
 impl Forecast {
     fn of(points: &Points, share: f64) -> Result<Self, LawError> {
         if !(share > 0.0 && share < 1.0) {
-            return Err(LawError::Share { share });
+            let expected = "expected a share of the points, above 0 and below 1";
+            return Err(LawError(format!("prefix {share}; {expected}")));
         }
         let (entropy, reward) = (&points.entropy, &points.reward);
         let forecast = entropy_core::Forecast::from_share(entropy, reward, share, CONFIDENCE)
-            .map_err(|source| LawError::Prefix { share, points: points.entropy.len(), source })?;
+            .map_err(|error| {
+                LawError(format!("the first {share} of {} points: {error}", entropy.len()))
+            })?;
         Ok(Self {
             share,
             points: forecast.fitted,

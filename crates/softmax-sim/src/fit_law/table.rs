@@ -12,8 +12,13 @@ impl LawFit {
             value.map_or("undefined, the reward is constant".into(), |value| format!("{value:.5}"))
         };
         let mut text = format!("R = -a exp(H) + b over {} points\n", self.points);
+        let within = |kind: &str, interval: Option<[f64; 2]>| match interval {
+            Some([low, high]) => format!("0.95 {kind} [{low:.5}, {high:.5}]"),
+            None => "no interval: two points".to_owned(),
+        };
         for (name, estimate) in [("a", self.a), ("b", self.b), ("ceiling b - a", self.ceiling)] {
-            text += &line(name, &estimate_text(estimate));
+            let Estimate { value, interval } = estimate;
+            text += &line(name, &format!("{value:.5}  {}", within("interval", interval)));
         }
         text += &line("R²", &share(self.r_squared));
         text += &line("RMSE", &format!("{:.5} of reward", self.rmse));
@@ -21,27 +26,14 @@ impl LawFit {
         let _ = writeln!(text, "straight line R = {slope:.5} H + {intercept:.5}");
         text += &line("R²", &share(r_squared));
         for forecast in &self.forecasts {
-            let Forecast { share, points, rmse, linear_rmse, ceiling, .. } = forecast;
+            let Forecast { share, points, rmse, linear_rmse, ceiling, final_error, .. } = forecast;
+            let interval = within("prediction interval", forecast.final_interval);
+            let last_point = format!("predicted less actual {final_error:+.5}; {interval}");
             let _ = writeln!(text, "forecast from the first {share} ({points} points)");
             text += &line("RMSE on rest", &format!("{rmse:.5}; straight line {linear_rmse:.5}"));
-            text += &line("last point", &last_point(forecast));
+            text += &line("last point", &last_point);
             text += &line("ceiling b - a", &format!("{ceiling:.5}"));
         }
         text
-    }
-}
-
-fn last_point(forecast: &Forecast) -> String {
-    let error = format!("predicted less actual {:+.5}", forecast.final_error);
-    match forecast.final_interval {
-        Some([low, high]) => format!("{error}; 0.95 prediction interval [{low:.5}, {high:.5}]"),
-        None => format!("{error}; no interval: two points"),
-    }
-}
-
-fn estimate_text(estimate: Estimate) -> String {
-    match estimate.interval {
-        Some([low, high]) => format!("{:.5}  0.95 interval [{low:.5}, {high:.5}]", estimate.value),
-        None => format!("{:.5}  no interval: two points", estimate.value),
     }
 }

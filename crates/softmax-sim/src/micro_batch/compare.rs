@@ -84,15 +84,17 @@ impl Selected {
         let columns =
             TokenColumns { log_prob, old_log_prob: log_prob, advantage: &batch.advantage };
         let micro_batches: Vec<usize> = batch.lengths.chunks(size).map(<[usize]>::len).collect();
-        let tokens =
-            TokenBatch::new(columns, &batch.lengths)?.with_micro_batches(&micro_batches)?;
+        let tokens = TokenBatch::new(columns, &batch.lengths).map_err(MiniBatchError::of)?;
+        let tokens = tokens.with_micro_batches(&micro_batches).map_err(MiniBatchError::of)?;
         let (centering, semantics) = (Centering::Batch, Semantics::Verl);
         let clip_cov = PolicyLoss::ClipCov(ClipCov::default().with(centering, scope, semantics));
         let kl_cov = PolicyLoss::KlCov(KlCov::default().with(centering, scope, semantics));
         let mut rng = ChaCha8Rng::seed_from_u64(0);
-        let plan = kl_cov.plan(&tokens, &Aggregation::TokenMean, &mut rng)?;
+        let plan = kl_cov.plan(&tokens, &Aggregation::TokenMean, &mut rng);
+        let plan = plan.map_err(MiniBatchError::of)?;
+        let eligible = clip_cov.eligible(&tokens).map_err(MiniBatchError::of)?;
         Ok(Self {
-            clip_cov: clip_cov.eligible(&tokens)?.into_iter().collect(),
+            clip_cov: eligible.into_iter().collect(),
             kl_cov: plan.selected_tokens().iter().copied().collect(),
         })
     }

@@ -6,44 +6,21 @@ use ndarray_rand::rand_distr::StandardNormal;
 use rand::distr::{Distribution, weighted::WeightedIndex};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rl_losses::{
-    AdvantageError, BatchError, GroupNormalisation, PlanError, group_relative_advantages,
-};
+use rl_losses::{GroupNormalisation, group_relative_advantages};
 use serde::Deserialize;
-use std::io::{self, BufRead};
+use std::fmt::Display;
+use std::io::BufRead;
 use thiserror::Error;
 
 /// Why there is no comparison.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum MiniBatchError {
-    /// The file cannot be read.
-    #[error("cannot read: {0}")]
-    Read(#[from] io::Error),
-    /// A line that is no JSON, or whose group is not one of saved responses.
-    #[error(
-        "line {line}: {message}; expected a group as `llm-trainer train --save-rollouts` writes it"
-    )]
-    Group {
-        /// Number of the line, from 1.
-        line: usize,
-        /// Fault of the line.
-        message: String,
-    },
-    /// A file without any group.
-    #[error(
-        "no group of responses: expected `step-N.jsonl` of `llm-trainer train --save-rollouts`"
-    )]
-    Empty,
-    /// Rewards that make no advantages.
-    #[error(transparent)]
-    Advantage(#[from] AdvantageError),
-    /// Columns that make no batch.
-    #[error(transparent)]
-    Batch(#[from] BatchError),
-    /// A batch that a method cannot plan.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct MiniBatchError(String);
+
+impl MiniBatchError {
+    pub(super) fn of(error: impl Display) -> Self {
+        Self(error.to_string())
+    }
 }
 
 /// The tokens of one mini-batch with GRPO's advantages, response after response, group after group.
@@ -94,7 +71,7 @@ impl MadeUp {
     ///
     /// # Errors
     ///
-    /// [`MiniBatchError::Advantage`] if there is no response.
+    /// [`MiniBatchError`] if there is no response.
     pub fn sample(&self) -> Result<MiniBatch, MiniBatchError> {
         let mut rng = ChaCha8Rng::seed_from_u64(self.seed);
         let rewards: Vec<Vec<f64>> = (0..self.groups)
@@ -143,7 +120,8 @@ impl MiniBatch {
     fn new(rewards: &[Vec<f64>], log_probs: &[Vec<f64>]) -> Result<Self, MiniBatchError> {
         let sizes: Vec<usize> = rewards.iter().map(Vec::len).collect();
         let normalisation = GroupNormalisation::StandardDeviation;
-        let advantages = group_relative_advantages(&rewards.concat(), &sizes, normalisation)?;
+        let advantages = group_relative_advantages(&rewards.concat(), &sizes, normalisation)
+            .map_err(MiniBatchError::of)?;
         let lengths: Vec<usize> = log_probs.iter().map(Vec::len).collect();
         let of_tokens = |(advantage, length): (&f64, &usize)| vec![*advantage; *length];
         let advantage = advantages.iter().zip(&lengths).flat_map(of_tokens).collect();
@@ -159,8 +137,11 @@ impl MiniBatch {
     pub fn read(from: impl BufRead) -> Result<Self, MiniBatchError> {
         let (mut rewards, mut log_probs) = (Vec::new(), Vec::new());
         for (index, line) in from.lines().enumerate() {
-            let line = line?;
-            let fault = |message| MiniBatchError::Group { line: index + 1, message };
+            let line = line.map_err(|error| MiniBatchError(format!("cannot read: {error}")))?;
+            let fault = |message| {
+                let expected = "expected a group as `llm-trainer train --save-rollouts` writes it";
+                MiniBatchError(format!("line {}: {message}; {expected}", index + 1))
+            };
             let value: serde_json::Value =
                 serde_json::from_str(&line).map_err(|error| fault(error.to_string()))?;
             if value.get("rewards").is_none() {
@@ -177,7 +158,8 @@ impl MiniBatch {
             log_probs.extend(samples.into_iter().map(|sample| sample.rollout_log_prob));
         }
         if rewards.is_empty() {
-            return Err(MiniBatchError::Empty);
+            let expected = "expected `step-N.jsonl` of `llm-trainer train --save-rollouts`";
+            return Err(MiniBatchError(format!("no group of responses: {expected}")));
         }
         Self::new(&rewards, &log_probs)
     }

@@ -1,8 +1,6 @@
 //! The Adam optimiser.
 
-/// Decay of the mean gradient.
 const BETA_1: f64 = 0.9;
-/// Decay of the mean squared gradient.
 const BETA_2: f64 = 0.999;
 /// Keeps the step of a parameter without gradient at 0; the value usual with PPO.
 const EPSILON: f64 = 1e-5;

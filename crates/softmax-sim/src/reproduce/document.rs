@@ -7,10 +7,12 @@ use super::page::{options, theory};
 use super::run::Finished;
 use super::store::Record;
 use super::{Cell, FINDINGS, Finding, Measure, Table, Target, Verdict};
-use crate::result_file::{FileError, read_if_there, write_json, write_whole};
+use crate::result_file::{write_json, write_whole};
 use figures::chart_svg::standalone_svg;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::Path;
+use whole_file::{FileError, if_there};
 
 /// A result as the documents keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,7 +63,7 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
 /// [`FileError`] if the file cannot be read or holds something else.
 pub fn read_published(docs: &Path) -> Result<Vec<Published>, FileError> {
     let path = docs.join("reproduce.json");
-    let Some(bytes) = read_if_there(&path)? else { return Ok(vec![]) };
+    let Some(bytes) = if_there(&path, fs::read(&path))? else { return Ok(vec![]) };
     serde_json::from_slice(&bytes).map_err(|error| FileError::of(&path, "read")(error.into()))
 }
 
@@ -77,36 +79,11 @@ fn publish(docs: &Path, one: &Finished) -> Result<Published, FileError> {
     Ok(Published { record, figure: figure.transpose()? })
 }
 
-const INTRODUCTION: &str = "\
-# Reproducing the paper
-
-`softmax-sim reproduce` repeats the findings of Cui et al. (arXiv:2505.22617) on one CPU. The policies are small, so entropy
-and expected reward are exact. Each section begins with the claim. Targets were fixed beforehand. One is met if the whole 0.95
-interval of the mean over seeds meets it; a statement has to be true in every seed. Behind each mean stands how many
-seeds meet the target by themselves. Missed targets are bold.
-
-```sh
-cargo run --release -p softmax-sim -- reproduce               # all findings; writes runs/reproduce/report.html
-cargo run --release -p softmax-sim -- reproduce --quick       # shorter runs: numbers without verdicts
-cargo run --release -p softmax-sim -- reproduce --list        # the names
-cargo run --release -p softmax-sim -- reproduce --docs docs   # this page, its figures and docs/reproduce.json
-cargo run --release -p softmax-sim -- reproduce --seed 1000   # twelve other seeds: on 2026-11-27 every target as here
-```
-
-`report.html` adds methods, targets in words, all figures with captions, tables, measures without a target, and notes.
-[reproduce.json](reproduce.json) holds the measures of every seed and the notes.
-
-A finding is not run again for the same setting, code and engine; a killed run resumes. `--again` repeats it. Findings share
-training runs; the first to need a run has its seconds. L1 is 1,024 bandits of eight actions. L2 is a log-linear policy of
-four tokens, rewarded on held-out prompts.
-
-";
-
 /// The text of `reproduce.md`.
 pub fn page(findings: &[Finding], results: &[Published]) -> String {
     let result =
         |finding: &Finding| results.iter().find(|result| result.record.finding == finding.name);
-    let mut text = INTRODUCTION.to_owned();
+    let mut text = include_str!("introduction.md").to_owned();
     // Findings without a result stand last.
     for verdict in Verdict::ALL.map(Some).into_iter().chain([None]) {
         let is_of = |finding: &&Finding| {
@@ -166,7 +143,6 @@ fn section(finding: &Finding, result: Option<&Published>) -> String {
     text
 }
 
-/// A table as the experiment made it.
 fn rows(table: &Table) -> String {
     let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
     let mut text = line(table.columns.iter().map(|column| cell(column)).collect());

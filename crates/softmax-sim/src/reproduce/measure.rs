@@ -1,9 +1,8 @@
 //! One number of an experiment, over seeds, and its target.
 
-use super::number;
 use super::seeds::{Interval, interval};
 use figures::number_format::significant;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A quantity measured once a seed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,7 +13,7 @@ pub struct Measure {
     /// Its unit; `1` for a pure number, a fraction or a correlation.
     pub unit: String,
     /// One value a seed; NaN where it could not be measured.
-    #[serde(deserialize_with = "number::many")]
+    #[serde(deserialize_with = "numbers")]
     pub values: Vec<f64>,
     /// Mean over the seeds with its 0.95 interval.
     pub interval: Interval,
@@ -22,6 +21,11 @@ pub struct Measure {
     pub target: Target,
     /// True if the interval of the mean lies within the target; none without a target or a verdict.
     pub met: Option<bool>,
+}
+
+fn numbers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f64>, D::Error> {
+    let values: Vec<Option<f64>> = Vec::deserialize(deserializer)?;
+    Ok(values.into_iter().map(|value| value.unwrap_or(f64::NAN)).collect())
 }
 
 /// Target of a [`Measure`].

@@ -24,7 +24,6 @@ mod engine;
 mod experiment;
 pub mod finding;
 pub mod measure;
-mod number;
 pub mod outcome;
 pub mod page;
 pub mod progress;

@@ -2,37 +2,16 @@
 
 use super::run::Finished;
 use super::{Cell, Finding, Measure, Scale, Setting, Table, Verdict};
-use crate::result_file::{FileError, write_whole};
+use crate::result_file::write_whole;
 use figures::chart_svg::standalone_svg;
 use figures::html::{self, escape, paragraph};
 use figures::number_format::significant;
 use figures::{Block, Page, Section};
 use messages::counted;
 use std::path::{Component, Path};
+use whole_file::FileError;
 
 const STYLE: &str = include_str!("page.css");
-
-const WORDS: [(&str, &str, &str); 7] = [
-    (
-        "entropy",
-        "H = −Σ π log π of the policy in a state, exact over its actions, averaged over states",
-        "nat",
-    ),
-    (
-        "reward",
-        "expected reward of the policy, computed and not sampled unless a finding says otherwise",
-        "fraction",
-    ),
-    (
-        "covariance",
-        "mean of the product of two quantities, each less its own mean, under the policy",
-        "nat · reward",
-    ),
-    ("advantage", "reward of an action less a baseline", "reward"),
-    ("step", "one update of the policy", "1"),
-    ("R²", "1 − residual over total sum of squares of a fit", "1"),
-    ("[low, high]", "0.95 interval of the mean over seeds, by Student's t", "as the mean"),
-];
 
 /// The page about `finished`, in order, to be read in `folder`.
 pub fn page(finished: &[Finished], folder: &Path) -> Page {
@@ -50,7 +29,7 @@ pub fn page(finished: &[Finished], folder: &Path) -> Page {
         let quick = "Some results below come from quick runs, too short for the targets: numbers without a verdict.";
         introduction.push(quick.to_owned());
     }
-    if finished.iter().any(|one| !one.is_current()) {
+    if finished.iter().any(|one| !one.record.is_of(one.finding)) {
         let old = "Results marked as out of date were found by an earlier revision of the code: run them again.";
         introduction.push(old.to_owned());
     }
@@ -126,7 +105,7 @@ fn summary(finished: &[Finished]) -> Section {
 /// The seconds a finding took when it was run, and whether that was not now.
 fn seconds(one: &Finished) -> String {
     let seconds = significant(one.record.seconds, 2);
-    match (one.stored, one.is_current()) {
+    match (one.stored, one.record.is_of(one.finding)) {
         (false, _) => seconds,
         (true, true) => format!("{seconds} (kept)"),
         (true, false) => format!("{seconds} (out of date)"),
@@ -184,7 +163,7 @@ fn provenance(one: &Finished, folder: &Path) -> String {
         how += &format!(", with {} done before, which took {took} s", counted(runs, "run"));
     }
     if one.stored {
-        how += if one.is_current() {
+        how += if one.record.is_of(one.finding) {
             "; kept from an earlier run"
         } else {
             "; found by an earlier revision of the code, so out of date"
@@ -257,9 +236,10 @@ fn table_html(table: &Table) -> String {
 fn words() -> Section {
     let headings = ["Word", "Meaning", "Unit"];
     let mut table = html::Table::new("Words and units of this page.", &headings, |_| false);
-    for (word, meaning, unit) in WORDS {
-        let meaning = format!("<span class=\"wrap\">{}</span>", escape(meaning));
-        table.html_row(vec![escape(word), meaning, escape(unit)]);
+    for row in include_str!("words.tsv").lines() {
+        let mut cells: Vec<String> = row.split('\t').map(escape).collect();
+        cells[1] = format!("<span class=\"wrap\">{}</span>", cells[1]);
+        table.html_row(cells);
     }
     Section::new("words", "Words and units", vec![Block::Html(table.html())])
 }

@@ -3,10 +3,10 @@
 use super::run_cache::RunCache;
 use super::store::{PROGRAM, Record, read_record, write_record};
 use super::{FINDINGS, Finding, Progress, Scale, Setting};
-use crate::result_file::FileError;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
+use whole_file::FileError;
 
 /// A finding with its result.
 #[derive(Debug, Clone)]
@@ -17,13 +17,6 @@ pub struct Finished {
     pub record: Record,
     /// True if the result was stored by an earlier run.
     pub stored: bool,
-}
-
-impl Finished {
-    /// Returns true if the result has the revision of the finding as it is now.
-    pub fn is_current(&self) -> bool {
-        self.record.is_of(self.finding)
-    }
 }
 
 /// Runs each of `findings` that has no result for `setting` under `folder`, and stores it before the next begins.
@@ -45,7 +38,8 @@ pub fn run(
     let mut finished = Vec::with_capacity(findings.len());
     for &finding in findings {
         let stored = if again { None } else { read_record(folder, finding.name)? };
-        if let Some(record) = stored.filter(|record| record.is_current(finding, setting)) {
+        let is_current = |record: &Record| record.setting == *setting && record.is_of(finding);
+        if let Some(record) = stored.filter(is_current) {
             finished.push(Finished { finding, record, stored: true });
             continue;
         }

@@ -1,23 +1,27 @@
 //! Means, intervals and curves over seeds.
 
-use super::number;
 use figures::number_format::significant;
 use figures::{Mark, Series};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A mean with its 0.95 confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Interval {
     /// Mean of the finite values; NaN of none.
-    #[serde(deserialize_with = "number::one")]
+    #[serde(deserialize_with = "number")]
     pub mean: f64,
     /// Lower end; NaN with fewer than two values.
-    #[serde(deserialize_with = "number::one")]
+    #[serde(deserialize_with = "number")]
     pub low: f64,
     /// Upper end; NaN with fewer than two values.
-    #[serde(deserialize_with = "number::one")]
+    #[serde(deserialize_with = "number")]
     pub high: f64,
+}
+
+/// A number of JSON, which has `null` for what is not finite: NaN.
+pub(super) fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NAN))
 }
 
 impl Interval {

@@ -2,9 +2,11 @@
 
 use super::run_cache::CachedShare;
 use super::{ExperimentResult, Finding, Setting};
-use crate::result_file::{FileError, read_if_there, write_json};
+use crate::result_file::write_json;
 use serde::{Deserialize, Serialize};
+use std::fs;
 use std::path::{Path, PathBuf};
+use whole_file::{FileError, if_there};
 
 /// Name and version of this program, as stored beside each result.
 pub const PROGRAM: &str = concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION"));
@@ -30,11 +32,6 @@ pub struct Record {
 }
 
 impl Record {
-    /// Returns true if the result is of `setting` and of `finding` as it is now.
-    pub fn is_current(&self, finding: &Finding, setting: &Setting) -> bool {
-        self.setting == *setting && self.is_of(finding)
-    }
-
     /// Returns true if the result is of `finding` as it is now, with any setting.
     pub fn is_of(&self, finding: &Finding) -> bool {
         self.finding == finding.name && self.revision == finding.revision()
@@ -54,7 +51,8 @@ pub fn record_path(folder: &Path, name: &str) -> PathBuf {
 ///
 /// [`FileError`] if there is a file that cannot be read.
 pub fn read_record(folder: &Path, name: &str) -> Result<Option<Record>, FileError> {
-    let bytes = read_if_there(&record_path(folder, name))?;
+    let path = record_path(folder, name);
+    let bytes = if_there(&path, fs::read(&path))?;
     let record: Option<Record> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     Ok(record.filter(|record| record.finding == name))
 }

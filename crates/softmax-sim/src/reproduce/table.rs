@@ -1,6 +1,6 @@
 //! A table of an experiment.
 
-use super::number;
+use super::seeds::number;
 use figures::number_format::significant;
 use serde::{Deserialize, Serialize};
 
@@ -26,7 +26,7 @@ pub enum Cell {
     /// Plain text.
     Text(String),
     /// A number; a dash if it is not finite.
-    Number(#[serde(deserialize_with = "number::one")] f64),
+    Number(#[serde(deserialize_with = "number")] f64),
 }
 
 impl Cell {

@@ -1,7 +1,6 @@
 //! GRPO's clock: with binary rewards its expected step is the policy gradient's times `m_G(μ)`.
 
-use super::recorded::{self, number};
-use super::vectors::{largest, largest_gap, normals, policy, stream};
+use super::vectors::{largest, largest_gap, normals, number, policy, recorded, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, grpo_clock};
 use rl_losses::{GroupNormalisation, group_relative_advantages};
@@ -9,7 +8,6 @@ use rl_losses::{GroupNormalisation, group_relative_advantages};
 /// Random policies of three actions, the first of which is right.
 const POLICIES: u64 = 30;
 const ACTIONS: usize = 3;
-/// Samples of a group.
 const GROUPS: [usize; 4] = [2, 3, 5, 8];
 
 /// The clock for a probability of success and a group size.
@@ -31,7 +29,7 @@ pub fn check(seed: u64, clock: impl Fn(f64, usize) -> f64) -> Vec<Row> {
             gaps.push(gap(&policy(&logits), group_size, &clock));
         }
     }
-    let recorded = recorded::document();
+    let recorded = recorded();
     let table = recorded["grpo_clock"].as_array().expect("a list");
     let from_table = table.iter().map(|entry| {
         let group_size = entry["group_size"].as_u64().expect("a count");

@@ -96,7 +96,6 @@ fn moments_over(places: &[Vec<Token>], estimate: Estimate) -> (f64, f64) {
     (mean, variance)
 }
 
-/// Gaps of each formula.
 #[derive(Default)]
 struct Gaps {
     bias: Vec<f64>,

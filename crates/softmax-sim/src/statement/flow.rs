@@ -1,7 +1,6 @@
 //! The flows: update rules with vanishing steps, whose policies are known in closed form.
 
-use super::recorded::{self, number, numbers};
-use super::vectors::{largest_gap, normals, policy, stream};
+use super::vectors::{largest_gap, normals, number, numbers, policy, recorded, stream};
 use crate::report::Row;
 use entropy_core::{Categorical, NaturalFlow, PolicyGradientFlow, UpdateRule, same_curve_time};
 use serde_json::Value;
@@ -55,7 +54,6 @@ pub fn check(seed: u64, forms: &ClosedForms) -> Vec<Row> {
     ]
 }
 
-/// Largest difference of two policies' probabilities.
 fn gap(one: &Categorical, other: &Categorical) -> f64 {
     largest_gap(one.probs(), other.probs())
 }
@@ -125,7 +123,7 @@ fn same_curve_gap(start: &Categorical, reward: &[f64], beta: f64, forms: &Closed
 fn recorded_gaps(forms: &ClosedForms) -> Vec<f64> {
     let relative = |computed: f64, expected: f64| (computed - expected).abs() / expected.abs();
     let mut gaps = Vec::new();
-    for flow in recorded::document()["flows"].as_array().expect("a list") {
+    for flow in recorded()["flows"].as_array().expect("a list") {
         for point in flow["points"].as_array().expect("a list") {
             let Some((policy, reward)) = state_at(flow, &point["t"], forms) else { break };
             gaps.push(relative(policy.entropy(), number(&point["H"])));

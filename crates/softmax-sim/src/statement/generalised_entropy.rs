@@ -37,10 +37,10 @@ pub const KINDS: [Kind; 2] = [
 /// Checks each kind: its value against the plain sum, its change by the order of the error.
 pub fn check(states: &[State], kinds: &[Kind; 2]) -> Vec<Row> {
     let mut rows = Vec::new();
-    for (kind, plain) in std::iter::zip(kinds, [plain_tsallis, plain_renyi]) {
+    for (index, kind) in kinds.iter().enumerate() {
         let gaps = |state: &State| {
             ORDERS.map(|q| {
-                let expected = plain(&state.policy, q);
+                let expected = plain(&state.policy, q)[index];
                 ((kind.entropy)(&state.policy, q) - expected).abs() / expected.abs().max(1.0)
             })
         };
@@ -67,19 +67,12 @@ fn reading(state: &State, kind: &Kind, q: f64) -> Option<f64> {
     })
 }
 
-fn plain_tsallis(policy: &Categorical, q: f64) -> f64 {
-    if is_shannon(q) { policy.entropy() } else { (1.0 - power_sum(policy, q)) / (q - 1.0) }
-}
-
-fn plain_renyi(policy: &Categorical, q: f64) -> f64 {
-    if is_shannon(q) { policy.entropy() } else { power_sum(policy, q).ln() / (1.0 - q) }
-}
-
-fn is_shannon(q: f64) -> bool {
-    (q - 1.0).abs() < f64::EPSILON
-}
-
-/// `Σ π^q` over the possible actions.
-fn power_sum(policy: &Categorical, q: f64) -> f64 {
-    policy.probs().iter().filter(|prob| **prob > 0.0).map(|prob| prob.powf(q)).sum()
+/// Entropies of Tsallis and Rényi by `Σ π^q` over the possible actions.
+fn plain(policy: &Categorical, q: f64) -> [f64; 2] {
+    if (q - 1.0).abs() < f64::EPSILON {
+        return [policy.entropy(); 2];
+    }
+    let possible = policy.probs().iter().filter(|prob| **prob > 0.0);
+    let sum: f64 = possible.map(|prob| prob.powf(q)).sum();
+    [(1.0 - sum) / (q - 1.0), sum.ln() / (1.0 - q)]
 }

@@ -6,7 +6,7 @@ use super::token_loss::{Tokens, kl_cov};
 use super::vectors::{largest, largest_gap, moved, over_states, range, sampled_actions};
 use crate::population::State;
 use crate::report::Row;
-use entropy_core::Categorical;
+use entropy_core::{Categorical, token_covariances};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -85,11 +85,7 @@ fn finding(state: &State, seed: u64, predict: Predict) -> ([f64; 3], Option<f64>
 /// Selected tokens whose covariance is below that of one left out.
 fn misses(tokens: &Tokens<'_>, selected: &[bool]) -> f64 {
     let batch = tokens.batch();
-    let mean = |column: &[f64]| column.iter().sum::<f64>() / column.len() as f64;
-    let (mean_log_prob, mean_advantage) = (mean(batch.log_prob()), mean(batch.advantage()));
-    let covariances: Vec<f64> = std::iter::zip(batch.log_prob(), batch.advantage())
-        .map(|(x, y)| (x - mean_log_prob) * (y - mean_advantage))
-        .collect();
+    let covariances = token_covariances(batch.advantage(), batch.log_prob());
     let split = |chosen: bool| {
         std::iter::zip(&covariances, selected).filter(move |(_, s)| **s == chosen).map(|(c, _)| *c)
     };

@@ -6,7 +6,6 @@ use super::vectors::{policy, stream};
 use crate::report::Row;
 use rand::Rng;
 
-/// Times of the flow from the uniform policy.
 const TIMES: [f64; 5] = [0.3, 0.7, 1.0, 2.0, 5.0];
 /// Powers `k` of the number of actions within a gap of the best.
 const POWERS: [f64; 4] = [0.5, 1.0, 2.0, 3.0];

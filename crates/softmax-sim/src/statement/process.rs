@@ -22,7 +22,6 @@ pub(super) struct Process {
     pub(super) step: Vec<Vec<f64>>,
 }
 
-/// A way through the process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Trajectory {
     pub(super) prob: f64,
@@ -88,7 +87,6 @@ impl Process {
         self.graph.visits(|state, action| self.policies[state].probs()[action])
     }
 
-    /// Every way through from `state` on.
     fn trajectories_from(&self, state: usize) -> Vec<Trajectory> {
         let (policy, step) = (&self.policies[state], &self.step[state]);
         let (mean, lemma_1) = (policy.mean(step), policy.entropy_change_first_order(step));
@@ -118,7 +116,6 @@ impl Process {
         all
     }
 
-    /// Mean of `f` over the trajectories.
     pub(super) fn expect(&self, f: impl Fn(&Trajectory) -> f64) -> f64 {
         self.trajectories_from(0).iter().map(|trajectory| trajectory.prob * f(trajectory)).sum()
     }

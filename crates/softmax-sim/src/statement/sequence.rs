@@ -11,31 +11,24 @@ use std::iter::zip;
 const PROCESSES: u64 = 60;
 const STATES: usize = 5;
 
-/// Formulas to check.
-#[derive(Debug, Clone, Copy)]
-pub struct Formulas {
-    /// Entropy of a whole sequence, in nats.
-    pub entropy: fn(&StateGraph, &[Categorical]) -> f64,
-    /// Its first-order change along a step of each state, `[states][actions]`, in nats.
-    pub change: fn(&StateGraph, &[Categorical], &[Vec<f64>]) -> SequenceEntropyChange,
-}
+/// Entropy of a whole sequence, in nats.
+pub type Entropy = fn(&StateGraph, &[Categorical]) -> f64;
 
-/// Formulas of `entropy-core`.
-pub const FORMULAS: Formulas =
-    Formulas { entropy: StateGraph::entropy, change: StateGraph::entropy_change_first_order };
+/// Its first-order change along a step of each state, `[states][actions]`, in nats.
+pub type Change = fn(&StateGraph, &[Categorical], &[Vec<f64>]) -> SequenceEntropyChange;
 
 /// Checks the formulas against sums over every sequence there is, and along both gradients of the return.
-pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
-    let (mut entropy, mut change, mut within) = (Vec::new(), Vec::new(), Vec::new());
+pub fn check(seed: u64, entropy: Entropy, change: Change) -> Vec<Row> {
+    let (mut entropies, mut changes, mut within) = (Vec::new(), Vec::new(), Vec::new());
     let mut readings = [Vec::new(), Vec::new(), Vec::new()];
     for index in 0..PROCESSES {
         let process = Process::random(seed, index, STATES);
         let exact = entropy_of(&process);
-        entropy.push(((formulas.entropy)(&process.graph, &process.policies) - exact).abs());
-        let along = |step: &[Vec<f64>]| (formulas.change)(&process.graph, &process.policies, step);
+        entropies.push((entropy(&process.graph, &process.policies) - exact).abs());
+        let along = |step: &[Vec<f64>]| change(&process.graph, &process.policies, step);
         let predicted = along(&process.step);
         let slope = -process.expect(|way| way.slope * (way.log_prob + exact));
-        change.push((predicted.total() - slope).abs());
+        changes.push((predicted.total() - slope).abs());
         within.push((predicted.within_states - process.expect(|way| way.lemma_1)).abs());
         let steps = [
             process.step.clone(),
@@ -53,8 +46,8 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     }
     let all = "all ways through 60 random processes of up to 5 states added up";
     let mut rows = vec![
-        Row::of("entropy by the chain rule, gap", 1e-13, entropy).by(all),
-        Row::of("change: gap to -Cov_y(log π(y), d log π(y))", 1e-13, change).by(all),
+        Row::of("entropy by the chain rule, gap", 1e-13, entropies).by(all),
+        Row::of("change: gap to -Cov_y(log π(y), d log π(y))", 1e-13, changes).by(all),
         Row::of("part within states: gap to Lemma 1 as visited", 1e-13, within).by(all),
     ];
     for (error, readings) in
@@ -62,11 +55,10 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     {
         rows.extend(order::rows(error, 2, readings));
     }
-    rows.push(visits_alone(formulas));
+    rows.push(visits_alone(change));
     rows
 }
 
-/// `-E log π(y)` over every way through.
 fn entropy_of(process: &Process) -> f64 {
     -process.expect(|way| way.log_prob)
 }
@@ -81,19 +73,18 @@ fn gradient(process: &Process, rule: UpdateRule) -> Vec<Vec<f64>> {
     states.map(step).collect()
 }
 
-/// Largest difference between two steps of one state.
 fn range(step: &[Vec<f64>]) -> f64 {
     step.iter().map(|step| span(step.iter().copied())).fold(0.0, f64::max)
 }
 
 /// The example by hand: a fair first token leads to a fair coin or to certainty. Moved towards the coin, the entropy
 /// rises by half of ln 2 per nat of the logits, and Lemma 1 sees nothing in any state.
-fn visits_alone(formulas: &Formulas) -> Row {
+fn visits_alone(change: Change) -> Row {
     let next = vec![vec![vec![(1, 1.0)], vec![(2, 1.0)]], vec![vec![]; 2], vec![vec![]]];
     let step = vec![vec![1.0, -1.0], vec![0.0; 2], vec![0.0]];
     let policies: Vec<_> = step.iter().map(|step| policy(&vec![0.0; step.len()])).collect();
     let process = Process::of(next, policies, step.clone(), step);
-    let predicted = (formulas.change)(&process.graph, &process.policies, &process.step);
+    let predicted = change(&process.graph, &process.policies, &process.step);
     let gap = predicted.within_states.abs().max((predicted.total() - 0.5 * 2f64.ln()).abs());
     Row::of("visits alone: 0 within states, ½ ln 2 in all, gap", 1e-15, [gap])
         .by("a fair token before a fair coin or certainty, moved by (1, -1)")

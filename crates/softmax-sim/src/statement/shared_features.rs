@@ -83,14 +83,12 @@ pub fn check(seed: u64, formulas: &Formulas) -> Vec<Row> {
     rows
 }
 
-/// Three states with shared weights.
 struct World {
     weights: Vec<f64>,
     /// Weights of an advantage that the features express.
     target: Vec<f64>,
     visits: Vec<f64>,
     features: Vec<StateFeatures>,
-    /// Per state and action.
     advantage: Vec<Vec<f64>>,
 }
 

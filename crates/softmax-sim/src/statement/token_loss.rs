@@ -8,7 +8,6 @@ use rl_losses::{
     TokenColumns,
 };
 
-/// Clip range of 0.2 on both sides.
 pub(super) fn clip() -> ClipRange {
     ClipRange::new(0.2, 0.2).expect("both are positive")
 }
@@ -52,7 +51,6 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// One token for each action that can be drawn.
     pub(super) fn enumerated(
         policy: &'a Categorical,
         old: &Categorical,
@@ -72,7 +70,6 @@ impl<'a> Tokens<'a> {
         TokenBatch::new(columns, &self.lengths).expect("finite columns of one length")
     }
 
-    /// The plan that the loss makes for this mini-batch.
     pub(super) fn plan(&self, loss: &PolicyLoss, rng: &mut ChaCha8Rng) -> StepPlan {
         loss.plan(&self.batch(), &Aggregation::TokenMean, rng)
             .expect("a loss that needs no further column")

@@ -1,19 +1,28 @@
 //! The folder of a sweep: its configuration and one file of results per shard.
 
 use super::cell::CellResult;
-use super::failure::{DamagedLine, SweepError};
 use super::plan::Plan;
 use super::shard::Shard;
-use crate::result_file::{FileError, write_new};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use whole_file::sync_folder;
+use thiserror::Error;
+use whole_file::{FileError, sync_folder, write_new};
 
-/// The configuration, as it was given.
 const CONFIGURATION: &str = "sweep.toml";
+
+/// Why a sweep could not be run or merged.
+#[derive(Debug, Error)]
+#[error("{0}")]
+pub struct SweepError(pub(super) String);
+
+impl From<FileError> for SweepError {
+    fn from(error: FileError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// One line of a shard's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,8 +38,8 @@ pub struct Record {
 pub struct Contents {
     /// The results of each file.
     pub files: Vec<(PathBuf, Vec<Record>)>,
-    /// Complete lines that are not results. Their cells count as not computed.
-    pub damaged: Vec<DamagedLine>,
+    /// Complete lines that are not results, by place and reason. Their cells count as not computed.
+    pub damaged: Vec<String>,
 }
 
 /// The folder of a sweep.
@@ -59,9 +68,10 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`SweepError::AnotherSweep`] if the folder holds other cells than those of `plan`.
+    /// [`SweepError`] if the folder holds other cells than those of `plan`.
     pub fn open(path: &Path, text: &str, plan: &Plan) -> Result<Self, SweepError> {
         let folder = Self { path: path.to_owned() };
+        fs::create_dir_all(path).map_err(FileError::of(path, "make"))?;
         // As a whole, so that no process ever reads half of it.
         if write_new(&folder.configuration_path(), text.as_bytes())? {
             return Ok(folder);
@@ -71,7 +81,11 @@ impl Folder {
         let missing = held.cells.iter().filter(|cell| !keys.contains(cell.key.as_str())).count();
         let (held, cells) = (held.cells.len(), plan.cells.len());
         if missing > 0 || held != cells {
-            return Err(SweepError::AnotherSweep { path: folder.path, held, missing, cells });
+            return Err(SweepError(format!(
+                "{} holds another sweep: {missing} of its {held} cells are not in this one, which has {cells}; expected \
+                 the same cells, or another folder",
+                path.display()
+            )));
         }
         Ok(folder)
     }
@@ -84,7 +98,7 @@ impl Folder {
     pub fn plan(&self) -> Result<Plan, SweepError> {
         let path = self.configuration_path();
         let text = fs::read_to_string(&path).map_err(FileError::of(&path, "read"))?;
-        Plan::read(&text).map_err(|source| SweepError::Plan { path, source })
+        Plan::read(&text).map_err(|error| SweepError(format!("{}: {error}", path.display())))
     }
 
     /// All results in the files of all shards, file by file in the order of their names.
@@ -115,14 +129,19 @@ impl Folder {
 
     /// Opens the file of a shard to append to, without the line that was cut off, if there is one.
     pub(super) fn shard_file(&self, shard: Shard) -> Result<ShardFile, SweepError> {
-        let digits = shard.count().to_string().len();
-        let name = format!("shard-{:0digits$}-of-{}.jsonl", shard.index(), shard.count());
+        let Shard { index, count } = shard;
+        let digits = count.to_string().len();
+        let name = format!("shard-{index:0digits$}-of-{count}.jsonl");
         let path = self.path.join(name);
         let open = OpenOptions::new().read(true).append(true).create(true).open(&path);
         let file = open.map_err(FileError::of(&path, "open"))?;
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(SweepError::Busy { path }),
+            Err(TryLockError::WouldBlock) => {
+                let expected = "expected one process for a shard";
+                let message = format!("is being written by another process: {expected}");
+                return Err(SweepError(format!("{} {message}", path.display())));
+            }
             Err(TryLockError::Error(error)) => {
                 return Err(FileError::of(&path, "lock")(error).into());
             }
@@ -156,7 +175,7 @@ impl ShardFile {
 }
 
 /// Reads the results of a file; lines that are not results go to `damaged`.
-fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Record>, SweepError> {
+fn read_records(path: &Path, damaged: &mut Vec<String>) -> Result<Vec<Record>, SweepError> {
     let text = fs::read(path).map_err(FileError::of(path, "read"))?;
     let mut records = Vec::new();
     for (index, line) in whole_lines(&text).split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -164,8 +183,12 @@ fn read_records(path: &Path, damaged: &mut Vec<DamagedLine>) -> Result<Vec<Recor
             Ok(record) => records.push(record),
             Err(error) => {
                 let text = error.to_string();
-                let reason = text[..text.rfind(" at line ").unwrap_or(text.len())].to_owned();
-                damaged.push(DamagedLine { path: path.to_owned(), line: index + 1, reason });
+                let reason = &text[..text.rfind(" at line ").unwrap_or(text.len())];
+                damaged.push(format!(
+                    "{} line {}: no result of a cell ({reason}); expected {{\"key\": …, \"outcome\": …}}",
+                    path.display(),
+                    index + 1,
+                ));
             }
         }
     }

@@ -1,8 +1,7 @@
 //! One table of all that the shards have computed.
 
 use super::cell::{CellResult, Figures};
-use super::failure::{DamagedLine, SweepError};
-use super::folder::{Contents, Folder, Record};
+use super::folder::{Contents, Folder, Record, SweepError};
 use super::plan::{Cell, Plan};
 use crate::result_file::write_whole;
 use serde::Serialize;
@@ -27,12 +26,11 @@ pub struct Merged {
     /// Results of cells that are not in the sweep.
     pub foreign: usize,
     /// Lines of the shards' files that are no results.
-    pub damaged: Vec<DamagedLine>,
+    pub damaged: Vec<String>,
     /// The tables that were written; none while cells are missing.
     pub written: Vec<PathBuf>,
 }
 
-/// One line of the merged JSON lines.
 #[derive(Serialize)]
 struct Line<'a> {
     key: &'a str,
@@ -46,23 +44,21 @@ struct Line<'a> {
 ///
 /// # Errors
 ///
-/// [`SweepError::Conflict`] if a cell has two results that differ, or if files cannot be read or
+/// [`SweepError`] if a cell has two results that differ, or if files cannot be read or
 /// written.
 pub fn merge(plan: &Plan, folder: &Folder) -> Result<Merged, SweepError> {
     let Contents { files, damaged } = folder.contents()?;
     let (outcomes, repeated) = outcomes(plan, files)?;
-    let known = |cell: &&Cell| outcomes.contains_key(&cell.key);
-    let present: Vec<&Cell> = plan.cells.iter().filter(known).collect();
-    let missing = plan.cells.iter().filter(|cell| !known(cell)).map(Cell::to_string).collect();
-    let rows: Vec<(&Cell, &CellResult)> =
-        present.iter().map(|cell| (*cell, &outcomes[&cell.key])).collect();
+    let missing = plan.cells.iter().filter(|cell| !outcomes.contains_key(&cell.key));
+    let row = |cell| -> Option<(&Cell, &CellResult)> { Some((cell, outcomes.get(&cell.key)?)) };
+    let rows: Vec<(&Cell, &CellResult)> = plan.cells.iter().filter_map(row).collect();
     let failed = rows.iter().filter_map(|(cell, outcome)| match outcome {
         CellResult::Failed(reason) => Some(format!("{cell}: {reason}")),
         CellResult::Figures(_) => None,
     });
     let mut merged = Merged {
         cells: plan.cells.len(),
-        missing,
+        missing: missing.map(Cell::to_string).collect(),
         failed: failed.collect(),
         repeated,
         foreign: outcomes.len() - rows.len(),
@@ -111,7 +107,8 @@ fn outcomes(
             named.get(key.as_str()).map_or_else(|| format!("key {key}"), ToString::to_string);
         format!("`{cell}` in {} and {}", first.display(), second.display())
     });
-    Err(SweepError::Conflict { count: conflicts.len(), cells: cells.collect() })
+    let (count, cells) = (conflicts.len(), cells.collect::<Vec<_>>().join("; "));
+    Err(SweepError(format!("{count} cells have results that differ, such as {cells}")))
 }
 
 fn json_lines(rows: &[(&Cell, &CellResult)]) -> Vec<u8> {

@@ -6,7 +6,6 @@
 //! of the folder is not computed again. [`merge`] makes one table of all files.
 
 mod cell;
-mod failure;
 mod folder;
 mod merge;
 mod plan;
@@ -14,8 +13,7 @@ mod run;
 mod shard;
 
 pub use cell::{CellResult, CellSettings, Figures};
-pub use failure::{DamagedLine, SweepError};
-pub use folder::{Contents, Folder, Record};
+pub use folder::{Contents, Folder, Record, SweepError};
 pub use merge::{Merged, merge};
 pub use plan::{Cell, Plan, PlanError};
 pub use run::{Tally, run_shard};

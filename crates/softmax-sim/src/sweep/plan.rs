@@ -54,61 +54,10 @@ fn name_of(choices: &BTreeMap<String, Value>, seed: u64) -> String {
     choices.chain([format!("seed {seed}")]).collect()
 }
 
-/// Why a configuration is no sweep.
+/// Why a configuration is no sweep, naming key or cell.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum PlanError {
-    /// Not TOML.
-    #[error("not TOML: {0}")]
-    Syntax(String),
-    /// An unknown key at the top level.
-    #[error("unknown key `{0}`, expected `seeds`, `settings` or `grid`")]
-    UnknownKey(String),
-    /// A key holds something else than it should.
-    #[error("`{key}` is {value}, expected {expected}")]
-    Type {
-        /// The key.
-        key: String,
-        /// Its value, as TOML writes it.
-        value: String,
-        /// Value expected, in words.
-        expected: &'static str,
-    },
-    /// Two keys of a grid set the same setting.
-    #[error("grid keys `{outer}` and `{inner}` overlap: expected one of them")]
-    Overlap {
-        /// The shorter key.
-        outer: String,
-        /// The key within it.
-        inner: String,
-    },
-    /// A grid key leads through a value that is not a table.
-    #[error("grid key `{key}` leads through `{through}`, which is {kind}, expected a table")]
-    NoTable {
-        /// The key.
-        key: String,
-        /// The part of it that is no table.
-        through: String,
-        /// Type of that part, with its article.
-        kind: String,
-    },
-    /// The settings of a cell are not those of a run.
-    #[error("cell `{cell}`: {reason}")]
-    Settings {
-        /// Its choices and seed.
-        cell: String,
-        /// Reason, in words.
-        reason: String,
-    },
-    /// Two cells are the same run.
-    #[error("cells `{first}` and `{second}` are the same run")]
-    Twice {
-        /// One of them.
-        first: String,
-        /// The other.
-        second: String,
-    },
-}
+#[error("{0}")]
+pub struct PlanError(String);
 
 impl Plan {
     /// Reads a sweep, and checks the settings of every cell.
@@ -117,11 +66,12 @@ impl Plan {
     ///
     /// [`PlanError`], naming key or cell.
     pub fn read(text: &str) -> Result<Self, PlanError> {
-        let not_toml = |error: toml::de::Error| PlanError::Syntax(error.to_string());
+        let not_toml = |error: toml::de::Error| PlanError(format!("not TOML: {error}"));
         let sweep: Table = text.parse().map_err(not_toml)?;
         let known = ["seeds", "settings", "grid"];
         if let Some(key) = sweep.keys().find(|key| !known.contains(&key.as_str())) {
-            return Err(PlanError::UnknownKey(key.clone()));
+            let message = format!("unknown key `{key}`, expected `seeds`, `settings` or `grid`");
+            return Err(PlanError(message));
         }
         let seeds = seeds(sweep.get("seeds"))?;
         let settings = match sweep.get("settings") {
@@ -136,8 +86,9 @@ impl Plan {
                 for &seed in &seeds {
                     let cell = cell(settings.clone(), &choices, seed)?;
                     if let Some(place) = places.insert(cell.key.clone(), cells.len()) {
-                        let (first, second) = (cells[place].to_string(), cell.to_string());
-                        return Err(PlanError::Twice { first, second });
+                        let first = &cells[place];
+                        let message = format!("cells `{first}` and `{cell}` are the same run");
+                        return Err(PlanError(message));
                     }
                     cells.push(cell);
                 }
@@ -188,7 +139,8 @@ fn grid(value: &Value) -> Result<Grid, PlanError> {
     for outer in lists.keys() {
         let within = format!("{outer}.");
         if let Some(inner) = lists.keys().find(|key| key.starts_with(&within)) {
-            return Err(PlanError::Overlap { outer: outer.clone(), inner: inner.clone() });
+            let expected = "overlap: expected one of them";
+            return Err(PlanError(format!("grid keys `{outer}` and `{inner}` {expected}")));
         }
     }
     Ok(lists)
@@ -218,10 +170,12 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
         let mut place = &mut settings;
         for (depth, part) in outer.iter().enumerate() {
             let inner = place.entry(*part).or_insert_with(|| Value::Table(Table::new()));
-            let kind = with_article(inner.type_str());
-            let through = parts[..=depth].join(".");
-            let no_table = PlanError::NoTable { key: key.clone(), through, kind };
-            place = inner.as_table_mut().ok_or(no_table)?;
+            let (kind, through) = (inner.type_str(), parts[..=depth].join("."));
+            let article = if kind.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+            place = inner.as_table_mut().ok_or_else(|| {
+                let what = format!("which is {article} {kind}, expected a table");
+                PlanError(format!("grid key `{key}` leads through `{through}`, {what}"))
+            })?;
         }
         place.insert((*last).to_owned(), value.clone());
     }
@@ -229,14 +183,13 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
 }
 
 fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result<Cell, PlanError> {
-    let refused = |reason: String| PlanError::Settings { cell: name_of(choices, seed), reason };
+    let refused = |reason: &str| PlanError(format!("cell `{}`: {reason}", name_of(choices, seed)));
     let settings: CellSettings = settings.try_into().map_err(|error: toml::de::Error| {
-        refused(plain_words(&error.to_string().trim_end().replace('\n', " ")))
+        refused(&plain_words(&error.to_string().trim_end().replace('\n', " ")))
     })?;
-    settings.check().map_err(|error| refused(error.to_string()))?;
+    settings.check().map_err(|error| refused(&error.to_string()))?;
     // As the settings were understood, defaults included: another default is another run.
-    let canonical =
-        serde_json::to_vec(&(&settings, seed)).map_err(|error| refused(error.to_string()))?;
+    let canonical = serde_json::to_vec(&(&settings, seed)).expect("settings go into JSON");
     let key = format!("{:.32x}", Sha256::digest(canonical));
     Ok(Cell { key, choices: choices.clone(), seed, settings })
 }
@@ -245,11 +198,6 @@ fn table<'a>(value: &'a Value, key: &str) -> Result<&'a Table, PlanError> {
     value.as_table().ok_or_else(|| wrong_type(key, value, "a table"))
 }
 
-fn wrong_type(key: &str, value: &Value, expected: &'static str) -> PlanError {
-    PlanError::Type { key: key.to_owned(), value: value.to_string(), expected }
-}
-
-fn with_article(kind: &str) -> String {
-    let article = if kind.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-    format!("{article} {kind}")
+fn wrong_type(key: &str, value: &Value, expected: &str) -> PlanError {
+    PlanError(format!("`{key}` is {value}, expected {expected}"))
 }

@@ -1,8 +1,7 @@
 //! Computing a shard.
 
 use super::cell::CellResult;
-use super::failure::SweepError;
-use super::folder::{Folder, Record, ShardFile};
+use super::folder::{Folder, Record, ShardFile, SweepError};
 use super::plan::{Cell, Plan};
 use super::shard::Shard;
 use rayon::prelude::*;
@@ -46,7 +45,10 @@ pub fn run_shard(
     for (_, records) in folder.contents()?.files {
         done.extend(records.into_iter().map(|record| record.key));
     }
-    let cells = cells_of(plan, shard);
+    // In the order of the keys, so that costly corners of the grid are spread over all shards.
+    let mut cells: Vec<&Cell> = plan.cells.iter().collect();
+    cells.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+    let cells: Vec<&Cell> = cells.into_iter().skip(shard.index - 1).step_by(shard.count).collect();
     let left: Vec<&Cell> = cells.iter().copied().filter(|cell| !done.contains(&cell.key)).collect();
     let known = cells.len() - left.len();
     let tally = Tally { cells: cells.len(), found: known, ..Tally::default() };
@@ -87,15 +89,6 @@ fn write(
         progress(tally);
     }
     Ok(tally)
-}
-
-/// The shard's cells: every `count`-th in the order of the keys, so that costly corners of the grid
-/// are spread over all shards.
-fn cells_of(plan: &Plan, shard: Shard) -> Vec<&Cell> {
-    let mut cells: Vec<&Cell> = plan.cells.iter().collect();
-    cells.sort_unstable_by(|a, b| a.key.cmp(&b.key));
-    let owned = cells.into_iter().enumerate().filter(|(place, _)| shard.owns(*place));
-    owned.map(|(_, cell)| cell).collect()
 }
 
 fn outcome_of(cell: &Cell, compute: &impl Fn(&Cell) -> CellResult) -> CellResult {

@@ -1,70 +1,26 @@
 //! Which part of a sweep a process computes.
 
+use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 use thiserror::Error;
 
 /// Part `index` of `count`, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
-    index: usize,
-    count: usize,
+    pub(super) index: usize,
+    pub(super) count: usize,
+}
+
+impl Display for Shard {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
 }
 
 /// Why a text or the variables of a job array name no shard.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ShardError {
-    /// Not of the form `i/n`.
-    #[error("`{0}` is no shard, expected i/n with 1 <= i <= n, such as 2/8")]
-    Form(String),
-    /// Some variables of a job array are set and others not.
-    #[error(
-        "{missing} is not set although {set} is: expected all of a job array's variables or none; or give --shard"
-    )]
-    HalfSet {
-        /// A variable that is missing.
-        missing: &'static str,
-        /// One that is there.
-        set: &'static str,
-    },
-    /// A variable is no number.
-    #[error("{variable} is `{value}`, expected a whole number")]
-    NotANumber {
-        /// Its name.
-        variable: &'static str,
-        /// Its value.
-        value: String,
-    },
-    /// The array's task numbers are not `min, min + step, …, max`.
-    #[error(
-        "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: \
-         expected evenly spaced task numbers; or give --shard"
-    )]
-    Uneven {
-        /// Number of tasks.
-        count: usize,
-        /// Least task number.
-        min: usize,
-        /// Largest task number.
-        max: usize,
-        /// Distance of two task numbers.
-        step: usize,
-        /// Tasks that the numbers would make.
-        expected: usize,
-    },
-    /// The task's number is not one of the array's.
-    #[error("SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}")]
-    Outside {
-        /// Number of the task.
-        id: usize,
-        /// Least task number.
-        min: usize,
-        /// Largest task number.
-        max: usize,
-        /// Distance of two task numbers.
-        step: usize,
-    },
-}
+#[error("{0}")]
+pub struct ShardError(String);
 
 /// The variables of a Slurm job array: id, least, largest, count and step of the tasks' numbers.
 const VARIABLES: [&str; 5] = [
@@ -81,19 +37,6 @@ const STEP: &str = "SLURM_ARRAY_TASK_STEP";
 impl Shard {
     /// The only shard: all cells.
     pub const WHOLE: Self = Self { index: 1, count: 1 };
-
-    /// Part `index` of `count`, from 1.
-    ///
-    /// # Errors
-    ///
-    /// [`ShardError`] unless `1 <= index <= count`.
-    pub fn new(index: usize, count: usize) -> Result<Self, ShardError> {
-        if (1..=count).contains(&index) {
-            Ok(Self { index, count })
-        } else {
-            Err(ShardError::Form(format!("{index}/{count}")))
-        }
-    }
 
     /// The shard of a task of a Slurm job array, read from its variables through `variable`; none
     /// outside a job array.
@@ -113,11 +56,13 @@ impl Shard {
             if *variable == STEP && value.is_none() {
                 continue; // follows from the others
             }
-            let value = value.as_ref().ok_or(ShardError::HalfSet { missing: variable, set })?;
-            *number = value
-                .trim()
-                .parse()
-                .map_err(|_| ShardError::NotANumber { variable, value: value.clone() })?;
+            let value = value.as_ref().ok_or_else(|| {
+                let expected = "expected all of a job array's variables or none; or give --shard";
+                ShardError(format!("{variable} is not set although {set} is: {expected}"))
+            })?;
+            *number = value.trim().parse().map_err(|_| {
+                ShardError(format!("{variable} is `{value}`, expected a whole number"))
+            })?;
         }
         let [id, min, max, count, step] = numbers;
         let step = match values[4].1 {
@@ -127,27 +72,17 @@ impl Shard {
         let spaced = |number: usize| number >= min && (number - min).is_multiple_of(step.max(1));
         let expected = max.saturating_sub(min) / step.max(1) + 1;
         if step == 0 || max < min || !spaced(max) || expected != count {
-            return Err(ShardError::Uneven { count, min, max, step, expected });
+            return Err(ShardError(format!(
+                "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: expected \
+                 evenly spaced task numbers; or give --shard"
+            )));
         }
         if !spaced(id) || id > max {
-            return Err(ShardError::Outside { id, min, max, step });
+            return Err(ShardError(format!(
+                "SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}"
+            )));
         }
-        Self::new((id - min) / step + 1, count).map(Some)
-    }
-
-    /// Number of the shard, from 1.
-    pub fn index(self) -> usize {
-        self.index
-    }
-
-    /// Number of shards.
-    pub fn count(self) -> usize {
-        self.count
-    }
-
-    /// Returns true if the shard has the cell at `place` in the order of keys.
-    pub fn owns(self, place: usize) -> bool {
-        place % self.count == self.index - 1
+        Ok(Some(Self { index: (id - min) / step + 1, count }))
     }
 }
 
@@ -157,8 +92,10 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Self, ShardError> {
         let (index, count) = text.split_once('/').unwrap_or_default();
         let numbers = index.parse().ok().zip(count.parse().ok());
-        let shard = numbers.and_then(|(index, count)| Self::new(index, count).ok());
-        shard.ok_or_else(|| ShardError::Form(text.to_owned()))
+        let within = numbers.filter(|(index, count)| (1..=*count).contains(index));
+        let shard = within.map(|(index, count)| Self { index, count });
+        let expected = "expected i/n with 1 <= i <= n, such as 2/8";
+        shard.ok_or_else(|| ShardError(format!("`{text}` is no shard, {expected}")))
     }
 }
 
@@ -174,12 +111,8 @@ mod tests {
     }
 
     #[test]
-    fn every_place_belongs_to_one_shard() {
-        let shards: Vec<Shard> = (1..=3).map(|index| Shard::new(index, 3).unwrap()).collect();
-        for place in 0..10 {
-            assert_eq!(shards.iter().filter(|shard| shard.owns(place)).count(), 1);
-        }
-        assert_eq!("2/3".parse(), Ok(shards[1]));
+    fn a_shard_is_one_of_several() {
+        assert_eq!("2/3".parse(), Ok(Shard { index: 2, count: 3 }));
         for text in ["0/3", "4/3", "3", "1/", "-1/3", "1/3/5", "0/0"] {
             let error = text.parse::<Shard>().unwrap_err();
             assert!(error.to_string().starts_with(&format!("`{text}` is no shard")), "{error}");

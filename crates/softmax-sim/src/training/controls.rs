@@ -17,11 +17,6 @@ pub(super) struct Controls {
 }
 
 impl Controls {
-    /// Controllers at their start.
-    ///
-    /// # Panics
-    ///
-    /// If a setting is out of its range.
     pub(super) fn new(method: &Method) -> Self {
         let in_range = "settings in their range";
         let bonus = method.adaptive_entropy.map(AdaptiveEntropyController::new);

@@ -5,47 +5,34 @@ use crate::environment::Questions;
 use rl_losses::{Gae, generalised_advantages};
 use std::iter::zip;
 
-/// Value of each state of each prompt, learned from the returns that generalised advantage estimation makes of its values.
-#[derive(Debug, Clone)]
-pub(super) struct Critic {
-    /// `[prompts, states]`.
-    values: Vec<f64>,
-}
-
-impl Critic {
-    pub(super) fn new(questions: &Questions) -> Self {
-        Self { values: vec![0.0; questions.shape().prompts * questions.states().states()] }
+/// Judges the tokens of `rollout` by `values`, `[prompts, states]`: the value before each token, `[tokens]`.
+///
+/// Rewards are `token_rewards` or else those of the responses. Afterwards each state goes the share `rate` of the way to the mean
+/// return of its tokens, which generalised advantage estimation makes of the values.
+pub(super) fn judge(
+    values: &mut [f64],
+    questions: &Questions,
+    rollout: &Rollout,
+    token_rewards: Option<&[f64]>,
+    (gae, rate): (Gae, f64),
+) -> Vec<f64> {
+    let positions = questions.shape().positions;
+    let places = rollout.tokens().places_in(&rollout.prompts, questions.states().states());
+    let states: Vec<usize> = places.map(|(state, _)| state).collect();
+    let before: Vec<f64> = states.iter().map(|&state| values[state]).collect();
+    let rewards = token_rewards.map_or_else(|| rollout.token_rewards(positions), <[f64]>::to_vec);
+    let lengths = vec![positions; rollout.rewards.len()];
+    let credit = generalised_advantages(&rewards, &before, None, &lengths, gae);
+    let returns = credit.expect("columns of one rollout, settings in their range").returns;
+    let mut gaps = vec![(0.0, 0.0); values.len()];
+    for ((&state, value), target) in zip(zip(&states, &before), returns) {
+        gaps[state].0 += target - value;
+        gaps[state].1 += 1.0;
     }
-
-    /// Value before each token of `rollout`, `[tokens]`, of `token_rewards` or else the rewards of the responses. Afterwards each
-    /// state goes the share `rate` of the way to the mean return of its tokens.
-    pub(super) fn judge(
-        &mut self,
-        questions: &Questions,
-        rollout: &Rollout,
-        token_rewards: Option<&[f64]>,
-        gae: Gae,
-        rate: f64,
-    ) -> Vec<f64> {
-        let (positions, states) = (questions.shape().positions, questions.states().states());
-        let places = rollout.tokens().places_in(&rollout.prompts, states);
-        let states: Vec<usize> = places.map(|(state, _)| state).collect();
-        let values: Vec<f64> = states.iter().map(|&state| self.values[state]).collect();
-        let rewards =
-            token_rewards.map_or_else(|| rollout.token_rewards(positions), <[f64]>::to_vec);
-        let lengths = vec![positions; rollout.rewards.len()];
-        let credit = generalised_advantages(&rewards, &values, None, &lengths, gae);
-        let returns = credit.expect("columns of one rollout, settings in their range").returns;
-        let mut gaps = vec![(0.0, 0.0); self.values.len()];
-        for ((&state, value), target) in zip(zip(&states, &values), returns) {
-            gaps[state].0 += target - value;
-            gaps[state].1 += 1.0;
-        }
-        for (value, (gap, tokens)) in zip(&mut self.values, gaps) {
-            *value += rate * gap / f64::max(tokens, 1.0);
-        }
-        values
+    for (value, (gap, tokens)) in zip(values, gaps) {
+        *value += rate * gap / f64::max(tokens, 1.0);
     }
+    before
 }
 
 #[cfg(test)]
@@ -58,7 +45,7 @@ mod tests {
     fn values_are_those_of_the_prompts_and_learn_from_the_rewards_of_tokens() {
         let shape = Shape { prompts: 2, positions: 2, actions: 2 };
         let questions = Questions::new(shape, vec![0.5; 8], Parameters::Logits).unwrap();
-        let mut critic = Critic::new(&questions);
+        let mut values = [0.0; 4];
         let rollout = Rollout {
             prompts: vec![1, 0],
             actions: vec![0; 4],
@@ -67,7 +54,8 @@ mod tests {
             ..Rollout::default()
         };
         let gae = Gae { discount: 1.0, lambda: 1.0, whiten: false };
-        critic.judge(&questions, &rollout, Some(&[0.5, 0.25, -1.0, 2.0]), gae, 1.0);
-        assert_eq!(critic.values, [1.0, 2.0, 0.75, 0.25]);
+        let rewards = [0.5, 0.25, -1.0, 2.0];
+        judge(&mut values, &questions, &rollout, Some(&rewards), (gae, 1.0));
+        assert_eq!(values.to_vec(), [1.0, 2.0, 0.75, 0.25]);
     }
 }

@@ -17,10 +17,6 @@ impl CustomAdvantage {
     }
 
     /// Advantage of each token, `[prompts, samples, positions]`.
-    ///
-    /// # Panics
-    ///
-    /// If there is not one advantage a response, or one is not finite.
     pub(super) fn of_tokens(
         &self,
         rewards: &[f64],

@@ -25,17 +25,18 @@ fn fraction() -> Knob {
 }
 
 impl ThermostatControl {
-    /// Checks that `loss` can be run under it.
     pub(super) fn check(&self, loss: &PolicyLoss) -> Result<(), ExperimentError> {
         let name = loss.name();
-        let refused = |reason| ExperimentError::Control { field: "thermostat", loss: name, reason };
+        let refused = |reason| ExperimentError(format!("`thermostat` of `{name}`: {reason}"));
         DifficultyThermostat::new(&self.settings()).map_err(|error| refused(error.into()))?;
         self.knob.set(loss, self.thermostat.initial).map_err(refused)?;
-        let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
-        if by_bucket || self.accuracy_edges.is_empty() {
+        if self.accuracy_edges.is_empty() || by_bucket(self.knob, loss) {
             return Ok(());
         }
-        Err(ExperimentError::Buckets { loss: name })
+        Err(ExperimentError(format!(
+            "`accuracy_edges` are given, expected none unless `fraction` moves, of a loss that selects over the mini-batch \
+             (`{name}`)"
+        )))
     }
 
     fn settings(&self) -> DifficultyThermostatSettings {
@@ -44,11 +45,16 @@ impl ThermostatControl {
     }
 }
 
+/// True if buckets of difficulty may differ in the number that moves.
+fn by_bucket(knob: Knob, loss: &PolicyLoss) -> bool {
+    knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch)
+}
+
 /// Thermostats by difficulty, and what a rollout tells them.
 #[derive(Debug, Clone)]
 pub(super) struct Difficulty {
     knob: Knob,
-    thermostats: DifficultyThermostat,
+    pub(super) thermostats: DifficultyThermostat,
     /// Mean entropy over the tokens of each bucket, in nats; none of a bucket without tokens.
     entropies: Vec<Option<f64>>,
 }
@@ -63,8 +69,7 @@ impl Difficulty {
 
     /// Share of each bucket's tokens that `loss` treats over a mini-batch; none where the thermostat moves the loss itself.
     pub(super) fn fractions(&self, loss: &PolicyLoss) -> Option<Vec<f64>> {
-        let by_bucket = self.knob == Knob::Fraction && loss.scope() == Some(Scope::MiniBatch);
-        by_bucket.then(|| self.thermostats.knobs())
+        by_bucket(self.knob, loss).then(|| self.thermostats.knobs())
     }
 
     /// The loss with its number where the thermostat has it.
@@ -72,20 +77,14 @@ impl Difficulty {
         self.knob.set(loss, self.thermostats.knobs()[0]).expect("a knob of the loss, in its range")
     }
 
-    /// Bucket of each sample, `[samples]`, by the mean reward of its group.
-    pub(super) fn buckets(&self, rewards: &[f64], group_size: usize) -> Vec<usize> {
-        self.thermostats.buckets(rewards, group_size)
-    }
-
     /// Measures a rollout; `entropy` is that of each token, in nats, the samples laid end to end.
     pub(super) fn measure(&mut self, rewards: &[f64], group_size: usize, entropy: &[f64]) {
         let positions = entropy.len() / rewards.len().max(1);
         let lengths = vec![positions; rewards.len()];
-        let buckets = self.buckets(rewards, group_size);
+        let buckets = self.thermostats.buckets(rewards, group_size);
         self.entropies = self.thermostats.entropies(&buckets, &lengths, entropy);
     }
 
-    /// Moves the thermostats by what the rollout measured.
     pub(super) fn update(&mut self) {
         self.thermostats.update(&self.entropies).expect("entropies are finite and not negative");
     }
@@ -109,7 +108,7 @@ mod tests {
         assert_eq!(fractions(&difficulty), [0.02; 2].map(|x: f64| x.ln().exp()));
         // A hard prompt with enough entropy and an easy one with too little, two samples of two tokens each.
         let rewards = [0.0, 0.0, 1.0, 1.0];
-        assert_eq!(difficulty.buckets(&rewards, 2), [0, 0, 1, 1]);
+        assert_eq!(difficulty.thermostats.buckets(&rewards, 2), [0, 0, 1, 1]);
         difficulty.measure(&rewards, 2, &[0.8, 0.8, 0.8, 0.8, 0.1, 0.1, 0.1, 0.1]);
         difficulty.update();
         let fractions = fractions(&difficulty);

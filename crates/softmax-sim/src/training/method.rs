@@ -92,9 +92,9 @@ impl Method {
             thermostat.check(&self.loss)?;
         }
         if let Some(annealing) = &self.annealing {
-            let (field, loss) = ("annealing", self.loss.name());
-            let refused = |reason| ExperimentError::Control { field, loss, reason };
-            annealing.at(&self.loss, 1.0).map_err(refused)?;
+            annealing.at(&self.loss, 1.0).map_err(|reason| {
+                ExperimentError(format!("`annealing` of `{}`: {reason}", self.loss.name()))
+            })?;
         }
         let thermostat = ("thermostat", self.thermostat.is_some());
         let adaptive_entropy = ("adaptive_entropy", self.adaptive_entropy.is_some());
@@ -111,17 +111,15 @@ impl Method {
             [("reward_kl", self.reward_kl != 0.0), ("pass-at-k", pass_at_k)],
         ] {
             if has_first && has_second {
-                return Err(ExperimentError::Both { first, second });
+                return Err(ExperimentError(format!(
+                    "`{first}` and `{second}` are both given, expected one of them"
+                )));
             }
         }
         Ok(())
     }
 
     /// The method when `share` of the run is done, in `0..1`.
-    ///
-    /// # Panics
-    ///
-    /// If the loss cannot be annealed so.
     pub(crate) fn after(&self, share: f64) -> Cow<'_, Self> {
         self.annealing.map_or(Cow::Borrowed(self), |annealing| {
             let loss = annealing.at(&self.loss, share).expect("an annealing of the loss");

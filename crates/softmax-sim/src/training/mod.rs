@@ -5,11 +5,7 @@
 //! [`PolicyLoss`](rl_losses::PolicyLoss), whose gradient is chained through the softmax. What is
 //! measured is exact: [`evaluate`] sums over states and samples nothing.
 //!
-//! # How to use it
-//!
-//! An experiment picks an [`Environment`](crate::environment::Environment), a [`Method`] and a
-//! [`Schedule`] and gets a [`Curve`] of [`train`]; the README of this crate shows one.
-//!
+//! [`train`] makes a [`Curve`] of an [`Environment`](crate::environment::Environment), a [`Method`] and a [`Schedule`].
 //! A [`Method`] is all that may change between rollouts: loss, advantages, aggregation and the
 //! coefficients of the entropy bonus and of the reference KL. So a controller is a loop:
 //!
@@ -26,9 +22,6 @@
 //! }
 //! # assert!(trainer.method.entropy_bonus >= 0.0);
 //! ```
-//!
-//! Between two steps, [`Trainer::rollout`] holds the tokens of the last one, and
-//! [`Trainer::parameters`] the policy: enough for any statistic of the theory.
 //!
 //! [`Trainer::with_loss`] and [`Trainer::with_advantage`] take a custom loss and custom advantages, as
 //! `examples/custom_simulation.rs` shows for a custom environment.

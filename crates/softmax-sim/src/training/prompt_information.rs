@@ -39,9 +39,9 @@ fn of_first(questions: &Questions, policy: &Rows, first: usize) -> f64 {
     let mut entropies = 0.0;
     let mut probs = vec![];
     for policy in policy.probs().chunks_exact(questions.row()) {
-        let tree = Tree { graph: questions.states(), policy, actions: shape.actions };
         probs.clear();
-        tree.write_action(&[(0, 1.0)], first, shape.positions, &mut probs);
+        let tree = (questions.states(), policy, shape.actions);
+        write_action(tree, &[(0, 1.0)], first, shape.positions, &mut probs);
         mean.resize(probs.len(), 0.0);
         for (total, prob) in std::iter::zip(&mut mean, &probs) {
             *total += prob;
@@ -52,42 +52,37 @@ fn of_first(questions: &Questions, policy: &Rows, first: usize) -> f64 {
     mean.iter().map(|total| surprise(total / prompts)).sum::<f64>() - entropies / prompts
 }
 
-/// `-p ln p`.
 fn surprise(prob: f64) -> f64 {
     if prob > 0.0 { -prob * prob.ln() } else { 0.0 }
 }
 
-/// The responses to one prompt.
-#[derive(Clone, Copy)]
-struct Tree<'a> {
-    graph: &'a StateGraph,
-    /// `[states, actions]`.
-    policy: &'a [f64],
-    actions: usize,
-}
-
-impl Tree<'_> {
-    /// Appends the probabilities of the responses that go on with `action`, in the order of their actions. `here` has the states
-    /// that the tokens before may have led to, each with the probability of them and of the state; `left` tokens are to come.
-    fn write_action(self, here: &[(usize, f64)], action: usize, left: usize, probs: &mut Vec<f64>) {
-        let leaving = here
-            .iter()
-            .map(|&(state, prob)| (state, prob * self.policy[state * self.actions + action]));
-        if left == 1 {
-            probs.push(leaving.map(|(_, prob)| prob).sum());
-            return;
-        }
-        let mut next: Vec<(usize, f64)> = vec![];
-        for (state, prob) in leaving {
-            for &(arrival, arriving) in self.graph.arrivals(state, action) {
-                match next.iter_mut().find(|(known, _)| *known == arrival) {
-                    Some((_, total)) => *total += prob * arriving,
-                    None => next.push((arrival, prob * arriving)),
-                }
+/// Appends the probabilities of the responses to a prompt that go on with `action`, in the order of their actions.
+///
+/// `here` has the states that the tokens before may have led to, each with the probability of them and of the state; `policy` is
+/// `[states, actions]`; `left` tokens are to come.
+fn write_action(
+    (graph, policy, actions): (&StateGraph, &[f64], usize),
+    here: &[(usize, f64)],
+    action: usize,
+    left: usize,
+    probs: &mut Vec<f64>,
+) {
+    let leaving =
+        here.iter().map(|&(state, prob)| (state, prob * policy[state * actions + action]));
+    if left == 1 {
+        probs.push(leaving.map(|(_, prob)| prob).sum());
+        return;
+    }
+    let mut next: Vec<(usize, f64)> = vec![];
+    for (state, prob) in leaving {
+        for &(arrival, arriving) in graph.arrivals(state, action) {
+            match next.iter_mut().find(|(known, _)| *known == arrival) {
+                Some((_, total)) => *total += prob * arriving,
+                None => next.push((arrival, prob * arriving)),
             }
         }
-        for action in 0..self.actions {
-            self.write_action(&next, action, left - 1, probs);
-        }
+    }
+    for action in 0..actions {
+        write_action((graph, policy, actions), &next, action, left - 1, probs);
     }
 }

@@ -1,44 +1,33 @@
 //! The implicit process reward model that PRIME learns beside the policy.
 
-use super::{rollout::Rollout, rows::Rows, update::d_logits};
+use super::{rollout::Rollout, rows::Rows};
 use crate::environment::Questions;
 use rl_losses::outcome_cross_entropy;
 
 /// Learning rate of the reward model over that of the policy: 1e-6 and 5e-7 in PRIME's scripts.
 const RATE: f64 = 2.0;
 
-/// A policy `φ` of which `β (log π_φ - log π_ref)` is the reward of a token; both start as the policy does.
-#[derive(Debug, Clone)]
-pub(crate) struct RewardModel {
-    parameters: Vec<f64>,
-}
-
-impl RewardModel {
-    /// A model that is its reference and knows nothing.
-    pub(crate) fn new(start: &[f64]) -> Self {
-        Self { parameters: start.to_vec() }
-    }
-
-    /// Learns from the outcomes of `rollout` by one step of their cross-entropy, then judges its tokens: the log-ratio of each
-    /// to `reference`, `[tokens]`, in nats. `factor` is that of the policy's gradient over the same tokens.
-    pub(crate) fn log_ratios(
-        &mut self,
-        questions: &Questions,
-        rollout: &Rollout,
-        reference: &[f64],
-        (beta, factor): (f64, f64),
-    ) -> Vec<f64> {
-        let policy = Rows::of(questions, &self.parameters, &rollout.prompts);
-        let before = measure(&policy, questions, rollout, reference);
-        let outcomes: Vec<bool> = rollout.rewards.iter().map(|reward| *reward > 0.5).collect();
-        let lengths = vec![questions.shape().positions; outcomes.len()];
-        let loss = outcome_cross_entropy(&before, &outcomes, &lengths, beta, outcomes.len())
-            .expect("log-ratios of finite policies, one for each token");
-        let d_logits = d_logits(questions, &policy, rollout.tokens(), &loss.grad_log_prob);
-        questions.descend(&mut self.parameters, &rollout.prompts, &d_logits, RATE * factor);
-        let policy = Rows::of(questions, &self.parameters, &rollout.prompts);
-        measure(&policy, questions, rollout, reference)
-    }
+/// Trains the `parameters` of a policy `φ` of which `β (log π_φ - log π_ref)` is the reward of a token, then judges tokens.
+///
+/// They learn from the outcomes of `rollout` by one step of their cross-entropy. The log-ratio of each of its tokens to
+/// `reference` follows, `[tokens]`, in nats. `factor` is that of the policy's gradient over the same tokens.
+pub(super) fn log_ratios(
+    parameters: &mut [f64],
+    questions: &Questions,
+    rollout: &Rollout,
+    reference: &[f64],
+    (beta, factor): (f64, f64),
+) -> Vec<f64> {
+    let policy = Rows::of(questions, parameters, &rollout.prompts);
+    let before = measure(&policy, questions, rollout, reference);
+    let outcomes: Vec<bool> = rollout.rewards.iter().map(|reward| *reward > 0.5).collect();
+    let lengths = vec![questions.shape().positions; outcomes.len()];
+    let loss = outcome_cross_entropy(&before, &outcomes, &lengths, beta, outcomes.len())
+        .expect("log-ratios of finite policies, one for each token");
+    let d_logits = policy.d_logits(questions, rollout.tokens(), &loss.grad_log_prob);
+    questions.descend(parameters, &rollout.prompts, &d_logits, RATE * factor);
+    let policy = Rows::of(questions, parameters, &rollout.prompts);
+    measure(&policy, questions, rollout, reference)
 }
 
 /// Log-ratio of each token under a model of this policy.
@@ -67,8 +56,8 @@ mod tests {
             ..Rollout::default()
         };
         let half = 0.5f64.ln();
-        let mut model = RewardModel::new(&[0.0, 0.0]);
-        let log_ratio = model.log_ratios(&questions, &rollout, &[half, half], (1.0, 1.0));
+        let reference = [half, half];
+        let log_ratio = log_ratios(&mut [0.0; 2], &questions, &rollout, &reference, (1.0, 1.0));
         let logistic = |x: f64| -(-x).exp().ln_1p();
         for (computed, logit) in std::iter::zip(log_ratio, [1.0, -1.0]) {
             assert!((computed - (logistic(logit) - half)).abs() < 1e-12, "{computed}");

@@ -31,7 +31,6 @@ pub struct Rollout {
 }
 
 impl Rollout {
-    /// States and actions of all tokens.
     pub(crate) fn tokens(&self) -> Tokens<'_> {
         let per_prompt = self.actions.len() / self.prompts.len().max(1);
         Tokens { states: &self.states, actions: &self.actions, per_prompt }
@@ -74,13 +73,13 @@ impl Rollout {
         let sizes = vec![group_size; self.prompts.len()];
         let kept = informative_groups(&self.rewards, &sizes);
         keep(&mut self.prompts, &kept, 1);
+        keep(&mut self.rewards, &kept, group_size);
         keep(&mut self.actions, &kept, group_size * positions);
         keep(&mut self.states, &kept, group_size * positions);
-        keep(&mut self.sampled_log_prob, &kept, group_size * positions);
-        keep(&mut self.old_log_prob, &kept, group_size * positions);
-        keep(&mut self.old_entropy, &kept, group_size * positions);
-        keep(&mut self.advantage, &kept, group_size * positions);
-        keep(&mut self.rewards, &kept, group_size);
+        let Self { sampled_log_prob, old_log_prob, old_entropy, advantage, .. } = self;
+        for column in [sampled_log_prob, old_log_prob, old_entropy, advantage] {
+            keep(column, &kept, group_size * positions);
+        }
     }
 
     /// Samples `group_size` responses to each of `self.prompts` from `policy`, which stands for

@@ -103,4 +103,43 @@ impl Rows {
         let sum: f64 = visited.map(|(entropy, visits)| visits * entropy).sum();
         sum / (prompts * questions.shape().positions) as f64
     }
+    /// Gradient with respect to the logits of what has `slopes`, its derivatives by the tokens' log-probabilities, `[tokens]`:
+    /// `[prompts given, states, actions]`.
+    ///
+    /// A token's `∂L/∂log π(y)` reaches logit `k` times `1[k = y] - π_k`; the parts with `π_k` are
+    /// collected first.
+    pub(super) fn d_logits(
+        &self,
+        questions: &Questions,
+        tokens: Tokens<'_>,
+        slopes: &[f64],
+    ) -> Vec<f64> {
+        let (states, actions) = questions.states_and_actions();
+        let (row, per_prompt) = (questions.row(), tokens.per_prompt);
+        let mut d_logits = vec![0.0; tokens.actions.len() / per_prompt * row];
+        d_logits
+            .par_chunks_exact_mut(row)
+            .zip(tokens.actions.par_chunks_exact(per_prompt))
+            .zip(tokens.states.par_chunks_exact(per_prompt))
+            .zip(slopes.par_chunks_exact(per_prompt))
+            .zip(self.probs.par_chunks_exact(row))
+            .with_min_len(PROMPTS_PER_TASK)
+            .for_each_init(
+                || vec![0.0; states],
+                |totals, ((((d_logits, chosen), states_visited), slopes), probs)| {
+                    totals.fill(0.0);
+                    for ((action, state), slope) in zip(zip(chosen, states_visited), slopes) {
+                        d_logits[*state as usize * actions + *action as usize] += slope;
+                        totals[*state as usize] += slope;
+                    }
+                    let each = d_logits.chunks_exact_mut(actions).zip(probs.chunks_exact(actions));
+                    for ((d_logits, probs), total) in each.zip(totals.iter()) {
+                        for (d_logit, prob) in d_logits.iter_mut().zip(probs) {
+                            *d_logit -= total * prob;
+                        }
+                    }
+                },
+            );
+        d_logits
+    }
 }

@@ -48,7 +48,6 @@ impl<'a> Tokens<'a> {
         places.map(move |(state, action)| table[state * actions + action])
     }
 
-    /// Tokens of the prompts `slots`.
     pub(crate) fn of_prompts(self, slots: &Range<usize>) -> Self {
         let span = slots.start * self.per_prompt..slots.end * self.per_prompt;
         Self { states: &self.states[span.clone()], actions: &self.actions[span], ..self }

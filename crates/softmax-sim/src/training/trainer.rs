@@ -2,17 +2,16 @@
 
 use super::{
     controls::{Controls, divergence},
-    critic::Critic,
+    critic::judge,
     curve::{Curve, CurvePoint},
     custom_advantage::CustomAdvantage,
     entropy_split::entropy_split,
     evaluation::{evaluate, greedy_reward},
     method::Method,
-    reward_model::RewardModel,
+    reward_model::log_ratios,
     rollout::{Rollout, rollout_key},
     rows::Rows,
     schedule::{RatioTo, Schedule},
-    update::MiniBatch,
 };
 use crate::environment::Environment;
 use entropy_core::SequenceEntropyChange;
@@ -43,21 +42,23 @@ pub struct RolloutReport {
 pub struct Trainer<'a> {
     /// How it trains; may be changed between steps.
     pub method: Method,
-    environment: Cow<'a, Environment>,
-    schedule: Schedule,
+    pub(super) environment: Cow<'a, Environment>,
+    pub(super) schedule: Schedule,
     seed: u64,
     parameters: Vec<f64>,
-    reference: Vec<f64>,
-    sequence_lengths: Vec<usize>,
-    rollout: Rollout,
+    /// Log-probabilities of the policy before training, `[all prompts, states, actions]`.
+    pub(super) reference: Vec<f64>,
+    /// Those of a whole rollout.
+    pub(super) sequence_lengths: Vec<usize>,
+    pub(super) rollout: Rollout,
     old_policy: Rows,
     controls: Controls,
-    custom_loss: Option<CustomLoss>,
+    pub(super) custom_loss: Option<CustomLoss>,
     custom_advantage: Option<CustomAdvantage>,
-    /// That of PRIME, from the first rollout with it on.
-    reward_model: Option<RewardModel>,
-    /// That of GAE, from the first rollout with it on.
-    critic: Option<Critic>,
+    /// Parameters of PRIME's reward model, from the first rollout with it on; it starts as its reference.
+    reward_model: Option<Vec<f64>>,
+    /// Values of GAE's critic, `[prompts, states]`.
+    critic: Vec<f64>,
     /// Parameters before the last rollouts, the oldest first: as many as the policy that samples is old.
     past: VecDeque<Vec<f64>>,
     splits_entropy: bool,
@@ -90,6 +91,8 @@ impl<'a> Trainer<'a> {
             schedule,
             seed,
             parameters: environment.start.clone(),
+            reward_model: None,
+            critic: vec![0.0; start.entropy().len()],
             environment,
             reference: start.log_probs().to_vec(),
             sequence_lengths: vec![shape.positions; prompts * group_size],
@@ -97,8 +100,6 @@ impl<'a> Trainer<'a> {
             old_policy: Rows::default(),
             custom_loss: None,
             custom_advantage: None,
-            reward_model: None,
-            critic: None,
             past: VecDeque::new(),
             splits_entropy: false,
             done: 0,
@@ -260,11 +261,10 @@ impl<'a> Trainer<'a> {
     /// estimator.
     fn process_log_ratio(&mut self) -> Option<Vec<f64>> {
         let AdvantageEstimator::Prime(prime) = self.method.advantage else { return None };
-        let start = &self.environment.start;
-        let model = self.reward_model.get_or_insert_with(|| RewardModel::new(start));
-        let factor = self.schedule.factor(self.rollout.actions.len());
+        let rates = (prime.beta, self.schedule.factor(self.rollout.actions.len()));
         let (questions, reference) = (&self.environment.training, &self.reference);
-        Some(model.log_ratios(questions, &self.rollout, reference, (prime.beta, factor)))
+        let model = self.reward_model.get_or_insert_with(|| self.environment.start.clone());
+        Some(log_ratios(model, questions, &self.rollout, reference, rates))
     }
 
     /// Squared slope of each token's log-probability in the logits, `[tokens]`; none of another estimator than the one that reads it.
@@ -287,10 +287,8 @@ impl<'a> Trainer<'a> {
     /// than GAE.
     fn values(&mut self, token_rewards: Option<&[f64]>) -> Option<Vec<f64>> {
         let AdvantageEstimator::Gae(gae) = self.method.advantage else { return None };
-        let questions = &self.environment.training;
-        let critic = self.critic.get_or_insert_with(|| Critic::new(questions));
-        let rate = self.schedule.critic_rate;
-        Some(critic.judge(questions, &self.rollout, token_rewards, gae, rate))
+        let (questions, rate) = (&self.environment.training, self.schedule.critic_rate);
+        Some(judge(&mut self.critic, questions, &self.rollout, token_rewards, (gae, rate)))
     }
 
     /// Expected reward of the greedy response to the prompt of each sample, `[samples]`.
@@ -303,7 +301,6 @@ impl<'a> Trainer<'a> {
             .collect()
     }
 
-    /// All epochs and mini-batches over the rollout.
     fn train(&mut self, rng: &mut ChaCha8Rng) -> LossSums {
         let mut sums = LossSums::default();
         let mut method = self.method.after(self.done as f64 / self.schedule.rollouts as f64);
@@ -311,33 +308,21 @@ impl<'a> Trainer<'a> {
         let group_size = self.schedule.group_size;
         let by_difficulty = self.controls.difficulty.as_ref().and_then(|difficulty| {
             let fractions = difficulty.fractions(&method.loss)?;
-            Some((difficulty.buckets(&self.rollout.rewards, group_size), fractions))
+            let thermostats = &difficulty.thermostats;
+            Some((thermostats.buckets(&self.rollout.rewards, group_size), fractions))
         });
         let (prompts, parts) = (self.rollout.prompts.len(), self.schedule.mini_batches);
+        let mut parameters = std::mem::take(&mut self.parameters);
         for _ in 0..self.schedule.epochs {
             for part in 0..parts {
                 let slots = part * prompts / parts..(part + 1) * prompts / parts;
-                if slots.is_empty() {
-                    continue;
+                if !slots.is_empty() {
+                    let by_difficulty = by_difficulty.as_ref();
+                    sums += self.update(&method, &slots, by_difficulty, &mut parameters, rng);
                 }
-                let samples = slots.start * group_size..slots.end * group_size;
-                let by_difficulty = by_difficulty.as_ref();
-                let batch = MiniBatch {
-                    by_difficulty: by_difficulty
-                        .map(|(buckets, fractions)| (&buckets[samples], &fractions[..])),
-                    questions: &self.environment.training,
-                    rollout: &self.rollout,
-                    slots,
-                    group_size: self.schedule.group_size,
-                    sequence_lengths: &self.sequence_lengths,
-                    reference: &self.reference,
-                    custom_loss: self.custom_loss.as_ref(),
-                    trust_region: self.schedule.trust_region,
-                };
-                let factor = self.schedule.factor(batch.tokens());
-                sums += batch.update(&method, factor, &mut self.parameters, rng);
             }
         }
+        self.parameters = parameters;
         sums
     }
 }

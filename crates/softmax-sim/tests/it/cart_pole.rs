@@ -6,7 +6,7 @@ mod evaluation;
 use rl_losses::{ClipCov, ClipRange, CovarianceBand, KlCov, PolicyLoss};
 use serde::Deserialize;
 use softmax_sim::cart_pole::{
-    Episode, FORCES, Point, Ppo, PpoError, Progress, Purpose, State, stream, train,
+    Episode, FORCES, Point, Ppo, Progress, Purpose, State, stream, train,
 };
 
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ fn recorded_episodes_end_when_and_as_the_benchmark_ends_them() {
                     (progress == Progress::Terminated, progress == Progress::Truncated),
                     (terminated, truncated)
                 );
-                assert!((f64::from(episode.steps()) - total).abs() < 1e-12);
+                assert!((f64::from(episode.steps) - total).abs() < 1e-12);
             }
         }
     }
@@ -145,5 +145,6 @@ fn settings_out_of_range_are_refused_by_name() {
 #[test]
 fn a_run_that_diverges_says_after_how_many_steps() {
     let error = train(&Ppo { learning_rate: 1e300, ..short() }, 0).expect_err("it diverges");
-    assert!(matches!(error, PpoError::Diverged { environment_steps: 0 | 1024, .. }), "{error}");
+    let steps = ["after 0 environment steps", "after 1024 environment steps"];
+    assert!(steps.iter().any(|steps| error.to_string().starts_with(steps)), "{error}");
 }

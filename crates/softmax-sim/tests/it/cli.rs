@@ -87,7 +87,7 @@ fn a_file_that_cannot_be_written_ends_with_2_and_is_named() {
         path.to_str().unwrap(),
     ]);
     assert_eq!(output.status.code(), Some(2));
-    let expected = format!("error: cannot write {}: ", path.display());
+    let expected = format!("error: {}: cannot write: ", path.display());
     let last = text(&output.stderr).lines().last();
     assert!(last.is_some_and(|line| line.starts_with(&expected)), "{output:?}");
     assert_eq!((entries(folder.path()), entries(&path)), (1, 0));

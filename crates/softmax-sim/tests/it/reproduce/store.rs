@@ -45,15 +45,13 @@ fn a_torn_or_foreign_file_is_no_result() {
 }
 
 #[test]
-fn another_setting_or_revision_is_not_current() {
+fn another_revision_is_not_current() {
     let (record, finding) = (record(), lemma_1());
-    assert!(record.is_current(finding, &record.setting));
-    assert!(!record.is_current(finding, &Setting { seed: 8, ..record.setting }));
-    assert!(!record.is_current(finding, &Setting { scale: Scale::Full, ..record.setting }));
+    assert!(record.is_of(finding));
     let changed = Finding { sources: &["another page of code"], ..*finding };
-    assert!(!record.is_current(&changed, &record.setting));
+    assert!(!record.is_of(&changed));
     let renumbered = Record { program: "softmax-sim 9.0.0".to_owned(), ..record.clone() };
-    assert!(renumbered.is_current(finding, &record.setting), "a version changes no result");
+    assert!(renumbered.is_of(finding), "a version changes no result");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::wrong_formulas::{ORDER, failed, states};
 use entropy_core::{
     BinarySplit, CovarianceDecomposition, CovarianceEstimate, ExchangeRate, SequenceEntropyChange,
+    StateGraph,
 };
 use softmax_sim::statement::{
     estimator, exchange, flow, generalised_entropy, law, sequence, shared_features,
@@ -60,16 +61,14 @@ fn moments_of_the_estimate_that_are_off_fail() {
 
 #[test]
 fn sequences_without_the_change_of_visits_fail() {
-    assert!(failed(&sequence::check(4, &sequence::FORMULAS)).is_empty());
-    let by_tokens = sequence::Formulas {
-        change: |graph, policies, step| {
-            let change = (sequence::FORMULAS.change)(graph, policies, step);
-            SequenceEntropyChange { visitation: 0.0, ..change }
-        },
-        ..sequence::FORMULAS
+    let change = StateGraph::entropy_change_first_order;
+    assert!(failed(&sequence::check(4, StateGraph::entropy, change)).is_empty());
+    let by_tokens: sequence::Change = |graph, policies, step| {
+        let change = graph.entropy_change_first_order(policies, step);
+        SequenceEntropyChange { visitation: 0.0, ..change }
     };
     assert_eq!(
-        failed(&sequence::check(4, &by_tokens)),
+        failed(&sequence::check(4, StateGraph::entropy, by_tokens)),
         [
             "change: gap to -Cov_y(log π(y), d log π(y))",
             ORDER,
@@ -78,9 +77,8 @@ fn sequences_without_the_change_of_visits_fail() {
             "visits alone: 0 within states, ½ ln 2 in all, gap",
         ]
     );
-    let first_token =
-        sequence::Formulas { entropy: |_, policies| policies[0].entropy(), ..sequence::FORMULAS };
-    assert_eq!(failed(&sequence::check(4, &first_token)), ["entropy by the chain rule, gap"]);
+    let first_token = sequence::check(4, |_, policies| policies[0].entropy(), change);
+    assert_eq!(failed(&first_token), ["entropy by the chain rule, gap"]);
 }
 
 #[test]
@@ -171,30 +169,26 @@ fn the_change_of_shannons_entropy_is_not_that_of_the_others() {
 
 #[test]
 fn rates_and_splits_that_are_off_fail() {
-    let right = exchange::FORMULAS;
-    assert!(failed(&exchange::check(&states(), &right)).is_empty());
-    let rate = exchange::Formulas {
-        rate: |policy, advantage, rule| {
-            let rate = ExchangeRate::of(policy, advantage, rule);
-            ExchangeRate { reward: 1.01 * rate.reward, ..rate }
-        },
-        ..right
+    let check = |rate: exchange::Rate, split: exchange::Split| {
+        let rows = exchange::check(&states(), rate, split);
+        failed(&rows).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
-    let order = "order of the error of ΔR, distance from 2";
-    assert_eq!(failed(&exchange::check(&states(), &rate)), [order]);
-    let split = exchange::Formulas {
-        split: |policy, is_right| {
-            let split = BinarySplit::of(policy, is_right);
-            BinarySplit {
-                entropy_right: split.entropy_wrong,
-                entropy_wrong: split.entropy_right,
-                ..split
-            }
-        },
-        ..right
+    assert!(check(ExchangeRate::of, BinarySplit::of).is_empty());
+    let rate: exchange::Rate = |policy, advantage, rule| {
+        let rate = ExchangeRate::of(policy, advantage, rule);
+        ExchangeRate { reward: 1.01 * rate.reward, ..rate }
+    };
+    assert_eq!(check(rate, BinarySplit::of), ["order of the error of ΔR, distance from 2"]);
+    let split: exchange::Split = |policy, is_right| {
+        let split = BinarySplit::of(policy, is_right);
+        BinarySplit {
+            entropy_right: split.entropy_wrong,
+            entropy_wrong: split.entropy_right,
+            ..split
+        }
     };
     let parts = "h(R) + R H_c + (1 - R) H_w: gap to H, and of Cov";
-    assert_eq!(failed(&exchange::check(&states(), &split)), [parts]);
+    assert_eq!(check(ExchangeRate::of, split), [parts]);
 }
 
 #[test]

@@ -89,15 +89,15 @@ fn identities_and_divergences_that_are_exchanged_fail() {
 #[test]
 fn a_bound_of_half_the_size_is_violated() {
     let half = |policy: &Categorical, step: &[f64]| 0.5 * policy.remainder_bound(step);
-    assert!(bound::row(&bound::shares(0, 0..4000, Categorical::remainder_bound)).passed);
-    assert!(!bound::row(&bound::shares(0, 0..4000, half)).passed);
+    assert!(bound::check(0, 4000, Categorical::remainder_bound)[0].passed);
+    assert!(!bound::check(0, 4000, half)[0].passed);
     // Without the logarithm of the actions it is too small as well.
     let constant = |policy: &Categorical, step: &[f64]| {
         policy.remainder_bound(step) * 0.25
             / (1.0 + (1.0 + 0.25 * ln_others(policy).powi(2)).sqrt())
             * 4.0
     };
-    assert!(!bound::row(&bound::shares(0, 0..40_000, constant)).passed);
+    assert!(!bound::check(0, 40_000, constant)[0].passed);
 }
 
 fn ln_others(policy: &Categorical) -> f64 {
