@@ -3,9 +3,10 @@
 use super::metric_rows::{curve_rows, heading, row};
 use super::token_text::plain;
 use messages::counted;
+use whole_file::FileError;
 
 use crate::run_law::RunLaw;
-use crate::run_view::{RunView, RunViewError};
+use crate::run_view::RunView;
 
 /// Most steps that are shown.
 const STEPS: usize = 20;
@@ -19,8 +20,8 @@ const CHARACTERS: usize = 160;
 ///
 /// # Errors
 ///
-/// [`RunViewError`], naming file and line.
-pub fn summary(view: &RunView) -> Result<String, RunViewError> {
+/// [`FileError`], naming file and line.
+pub fn summary(view: &RunView) -> Result<String, FileError> {
     // Step 0 is the evaluation before training.
     let steps = view.steps.iter().filter(|&&step| step > 0).count();
     let mut text = format!("{}: {}\n", plain(&view.name), counted(steps, "step"));

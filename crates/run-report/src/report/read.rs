@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most};
 
 use super::ReportRun;
-use crate::run_view::{RunView, RunViewError, ViewedSample};
+use crate::run_view::{RunView, ViewedSample};
 
 /// Most responses of the first and of the last step that has any.
 const SAMPLES: usize = 8;
@@ -15,8 +15,8 @@ impl ReportRun {
     ///
     /// # Errors
     ///
-    /// [`RunViewError`], naming the folder, or file and line. Torn last lines, and files that are not there, are no errors.
-    pub fn read(root: &Path) -> Result<Self, RunViewError> {
+    /// [`FileError`], naming the folder, or file and line. Torn last lines, and files that are not there, are no errors.
+    pub fn read(root: &Path) -> Result<Self, FileError> {
         let view = RunView::open(root)?;
         let steps = view.metrics().to_vec();
         let shown = |&step: &u64| {

@@ -28,8 +28,8 @@ impl RunConfig {
     /// [`ConfigError`]: a syntax error, unknown key or wrong type with file, line and column; an override with
     /// the keys it may have meant.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text =
-            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
+            .map_err(|error| ConfigError(FileError::of(path, "read")(error).to_string()))?;
         Self::parse(&text, path, overrides)
     }
 
@@ -41,7 +41,10 @@ impl RunConfig {
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         let is_yaml = |extension: &OsStr| extension == "yaml" || extension == "yml";
         if path.extension().is_some_and(is_yaml) {
-            return Err(ConfigError::Yaml { path: path.to_path_buf() });
+            return Err(ConfigError(format!(
+                "{}: is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here",
+                path.display()
+            )));
         }
         let syntax = |error: &toml::de::Error| {
             let (line, column) = place(text, error.span());
@@ -49,7 +52,7 @@ impl RunConfig {
             if let Some(here) = verl_keys(text, error.message()) {
                 message = format!("{message}; {here}");
             }
-            ConfigError::Syntax { path: path.to_path_buf(), line, column, message }
+            ConfigError(format!("{}:{line}:{column}: {message}", path.display()))
         };
         let written = toml::from_str::<Self>(text);
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -64,7 +67,7 @@ impl RunConfig {
             // The file itself was wrong, and the overrides did not mend it.
             (Err(_), Err(error)) => Err(syntax(&error)),
             (Err(message), Ok(_)) => {
-                Err(ConfigError::of_override(&overrides.join(" --set "), message))
+                Err(ConfigError::of_override(&overrides.join(" --set "), &message))
             }
         }
     }
@@ -98,7 +101,7 @@ pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
 /// Applies `key.path=value` overrides in order.
 pub(super) fn apply_all(table: &mut Table, overrides: &[String]) -> Result<(), ConfigError> {
     overrides.iter().try_for_each(|argument| {
-        apply(table, argument).map_err(|message| ConfigError::of_override(argument, message))
+        apply(table, argument).map_err(|message| ConfigError::of_override(argument, &message))
     })
 }
 

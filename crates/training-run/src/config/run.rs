@@ -32,12 +32,8 @@ impl Run {
     ///
     /// [`ConfigError`], naming the file.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        RunConfig::load(path, overrides)?.resolve().map_err(|error| match error {
-            ConfigError::Invalid { problems, .. } => {
-                ConfigError::Invalid { origin: path.display().to_string(), problems }
-            }
-            other => other,
-        })
+        let config = RunConfig::load(path, overrides)?;
+        config.checked().map_err(|problems| ConfigError::invalid(path.display(), &problems))
     }
 
     /// The checked values.
@@ -119,7 +115,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Invalid`] with all that are not.
+    /// [`ConfigError`] with all that are not.
     pub fn check_files(&self) -> Result<(), ConfigError> {
         let mut problems = Problems::default();
         let mut config = self.config.clone();
@@ -138,6 +134,6 @@ impl Run {
             let expected = format!("a {KINDS_OF_FILE} file");
             problems.add_unless(are_there, field, file.path.display(), &expected);
         }
-        problems.finish(&self.config.name)
+        problems.finish().map_err(|problems| ConfigError::invalid(&self.config.name, &problems))
     }
 }

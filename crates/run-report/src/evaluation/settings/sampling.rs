@@ -75,7 +75,7 @@ impl SetSampling {
         let range = |RangeCheck { field, value, holds, expected }: RangeCheck| {
             (field, value, holds, expected.to_owned())
         };
-        let band = self.band().map_err(|error| SettingsError::sampling(set, error.to_string()));
+        let band = self.band().map_err(|error| SettingsError::of_set(set, error));
         let banded = !matches!(band, Ok(None));
         let [is_temperature, is_top_p, is_min_p] = self.sampling().checks().map(range);
         let identical = format!("above 0 with {samples} samples, which would all be the same");
@@ -92,7 +92,7 @@ impl SetSampling {
         ];
         match checks.into_iter().find(|(_, _, holds, _)| !holds) {
             Some((field, found, _, expected)) => {
-                Err(SettingsError::field(set, field, found.to_string(), &expected))
+                Err(SettingsError::of_set(set, format!("{field} is {found}, expected {expected}")))
             }
             None => band.map(drop),
         }
