@@ -32,7 +32,7 @@ use placed::Placed;
 
 use model_files::text_tokenizer::TextTokenizer;
 
-use crate::dataset::{QuestionFile, RowProblem, read_rows};
+use crate::dataset::{QuestionFile, read_rows};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
@@ -70,9 +70,8 @@ pub fn check_data(
         match question {
             Ok(question) => questions.push(Placed { row, question, text: question.text() }),
             Err(problem) => {
-                let has_answer =
-                    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. });
-                let findings = if has_answer { &mut unreadable_answers } else { &mut unusable };
+                let findings =
+                    if problem.has_answer { &mut unreadable_answers } else { &mut unusable };
                 findings.push(RowFinding { row, problem: problem.to_string() });
             }
         }

@@ -3,8 +3,7 @@
 use model_files::text_tokenizer::{TextTokenizer, TokenizerError};
 use serde::Serialize;
 use thiserror::Error;
-
-use crate::dataset::DatasetError;
+use whole_file::FileError;
 
 /// Why a check cannot be made.
 #[derive(Debug, Error)]
@@ -12,7 +11,7 @@ use crate::dataset::DatasetError;
 pub enum LengthError {
     /// A file cannot be read at all.
     #[error(transparent)]
-    Dataset(#[from] DatasetError),
+    File(#[from] FileError),
     /// The tokenizer failed on a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
