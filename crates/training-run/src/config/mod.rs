@@ -48,4 +48,4 @@ pub use sections::{
     TrainingSection,
 };
 pub use thermostat::ThermostatSection;
-pub use verl::VERL_KEYS;
+pub use verl::verl_keys;
