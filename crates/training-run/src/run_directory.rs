@@ -348,7 +348,11 @@ fn no_run(root: &Path) -> FileError {
 }
 
 /// A file of JSON, indented.
-pub(crate) fn pretty_json(value: &impl Serialize) -> Vec<u8> {
+///
+/// # Panics
+///
+/// If a value cannot be serialised: a bug in its type.
+pub fn pretty_json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain structs are valid JSON");
     text.push(b'\n');
     text

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use messages::plain_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use training_run::run_directory::pretty_json;
 use training_run::saved_rollouts::first_difference;
 use whole_file::{FileError, FolderLock, write_atomically};
 use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES};
@@ -92,7 +93,7 @@ impl ResultsFolder {
                 )),
             };
         }
-        write_atomically(&path, &pretty(settings))?;
+        write_atomically(&path, &pretty_json(settings))?;
         Ok(folder)
     }
 
@@ -201,7 +202,7 @@ impl ResultsFolder {
     /// [`FileError`].
     pub fn finish(&self, results: &Results, table: &str) -> Result<(), FileError> {
         write_atomically(&self.table(), table.as_bytes())?;
-        write_atomically(&self.results_file(), &pretty(results))
+        write_atomically(&self.results_file(), &pretty_json(results))
     }
 }
 
@@ -241,10 +242,4 @@ fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FileError
     let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
     serde_json::from_str(&text)
         .map_err(|error| FileError::content(path, plain_words(&error.to_string())))
-}
-
-fn pretty(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).expect("results are JSON");
-    text.push(b'\n');
-    text
 }

@@ -11,8 +11,7 @@ use super::filter::{ALL, matches};
 use super::inspector::{Inspector, Level, Typing};
 use super::measure::describe;
 use super::metric_rows::{curve_rows, heading, row};
-use super::text_lines::{Piece, line_of, text_lines};
-use super::token_text::plain;
+use super::text_lines::{Piece, line_of, plain, text_lines};
 use crate::run_view::ViewedSample;
 
 const HELP: &str = include_str!("help.txt");

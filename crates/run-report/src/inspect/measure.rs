@@ -1,6 +1,6 @@
 //! Quantities by which tokens are coloured.
 
-use super::token_text::plain;
+use super::text_lines::plain;
 use crate::run_view::ViewedSample;
 use training_run::token_record::{TokenRecord, covariance_thresholds};
 

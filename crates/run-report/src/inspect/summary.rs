@@ -1,7 +1,7 @@
 //! Summary of a run in plain lines, for use without a terminal.
 
 use super::metric_rows::{curve_rows, heading, row};
-use super::token_text::plain;
+use super::text_lines::plain;
 use messages::counted;
 use whole_file::FileError;
 

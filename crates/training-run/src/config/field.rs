@@ -54,16 +54,6 @@ const SHAPES: [&str; 18] = [
      target = { start = 1.0, end = 0.5, steps = 10 } }",
 ];
 
-/// The configuration that makes `choice`, as one of [`SHAPES`], and no other.
-///
-/// # Panics
-///
-/// If it makes none.
-fn shaped(choice: &str) -> RunConfig {
-    let data = if choice.starts_with("data") { "" } else { "data.train = \"arithmetic\"\n" };
-    toml::from_str(&format!("{LEAST}{data}{choice}")).expect("a choice is a configuration")
-}
-
 /// Lists every field: section by section, then the settings of every policy loss and advantage estimator.
 pub fn fields() -> &'static [Field] {
     static FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
@@ -89,7 +79,10 @@ fn configurations() -> impl Iterator<Item = RunConfig> {
         registry().iter().map(|method| format!("algorithm.policy_loss = \"{}\"", method.name));
     let estimators = feedable().map(|entry| format!("algorithm.advantage = \"{}\"", entry.name));
     let shapes = SHAPES.into_iter().map(str::to_owned);
-    shapes.chain(losses).chain(estimators).map(|choice| shaped(&choice))
+    shapes.chain(losses).chain(estimators).map(|choice| {
+        let data = if choice.starts_with("data") { "" } else { "data.train = \"arithmetic\"\n" };
+        toml::from_str(&format!("{LEAST}{data}{choice}")).expect("a choice is a configuration")
+    })
 }
 
 /// The fields of one configuration that `seen` does not have yet, in the order of their structs.

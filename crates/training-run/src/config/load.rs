@@ -118,7 +118,8 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
         walked = dotted(&walked, key);
         let entry = inner.entry(key).or_insert_with(|| Value::Table(Table::new()));
         if let (Value::String(name), true) = (&*entry, SOURCES.contains(&walked.as_str())) {
-            *entry = source_table(name);
+            // A bare name is expanded, so that a setting within it can be changed.
+            *entry = Value::try_from(DataSource::named(name)).expect("a source is a table");
         }
         if !entry.is_table() && schema::is_choice(&walked) {
             *entry = Value::Table(Table::new());
@@ -134,11 +135,6 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
     }
     inner.insert(last.to_owned(), value);
     Ok(())
-}
-
-/// Expands a bare name, so that a setting within it can be changed.
-fn source_table(name: &str) -> Value {
-    Value::try_from(DataSource::named(name)).expect("a source of questions is a table")
 }
 
 /// Refuses a key that no configuration has, with the keys it may have meant.

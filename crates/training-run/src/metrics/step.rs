@@ -34,7 +34,7 @@ impl MetricName {
 
     /// Names a metric of the evaluation on the questions of `source`.
     pub fn validation(source: &str, what: Validation) -> Self {
-        Self(Cow::Owned(what.pattern().replace("<source>", source).replace("<n>", &what.number())))
+        Self(Cow::Owned(what.name_on(source)))
     }
 }
 

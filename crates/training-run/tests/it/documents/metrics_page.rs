@@ -16,7 +16,8 @@ pub(super) fn metrics_page() -> String {
         page.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
     for family in FAMILIES {
-        page.extend(["| `", family.pattern(), "` | fraction | ", definition(family), " |\n"]);
+        let name = family.name_on("<source>").replace("@0", "@<n>");
+        page.extend(["| `", &name, "` | fraction | ", definition(family), " |\n"]);
     }
     page + FOOTER
 }
