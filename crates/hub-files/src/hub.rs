@@ -1,5 +1,3 @@
-//! The hub with its cache.
-
 use std::path::{Path, PathBuf};
 
 use model_files::hub_name::{HubName, Snapshot};

@@ -1,5 +1,3 @@
-//! Sources of questions.
-
 use std::fmt;
 
 use schemars::{JsonSchema, Schema};

@@ -1,5 +1,3 @@
-//! A run and the machines that it would run on.
-
 use model_files::buffer_limits::{PROBE_LOGITS, READ_TOKENS_PER_PROBED};
 use model_files::model_config::BlockOptions;
 use serde::Serialize;

@@ -1,5 +1,3 @@
-//! Quantities by which tokens are coloured.
-
 use super::text_lines::plain;
 use crate::run_view::ViewedSample;
 use training_run::token_record::{TokenRecord, covariance_thresholds};

@@ -4,6 +4,7 @@ use std::fmt::{Debug, Display};
 
 use messages::Problem;
 use rl_losses::ParameterError;
+use serde::Serialize;
 use thiserror::Error;
 
 /// Why a configuration does not become a run: a file that cannot be read, a fault in it or in an override, or all values out of
@@ -74,4 +75,9 @@ impl Problems {
     pub(super) fn finish(self) -> Result<(), Vec<Problem>> {
         if self.0.is_empty() { Ok(()) } else { Err(self.0) }
     }
+}
+
+/// A name in quotes, as a configuration has it.
+pub(super) fn written(name: &impl Serialize) -> String {
+    serde_json::to_string(name).unwrap_or_default()
 }

@@ -10,7 +10,7 @@ use rl_losses::{
 };
 
 use super::by_name::{unfed_column_of_estimator, unfed_column_of_loss};
-use super::error::Problems;
+use super::error::{Problems, written};
 use super::field::out_of_range;
 use super::run::Run;
 use super::{
@@ -195,7 +195,7 @@ impl RunConfig {
         let engine = self.rollout.engine;
         let expected = "\"own\" with rollout.environment: the trainer records what it draws";
         let is_own = engine == RolloutEngine::Own;
-        problems.add_unless(is_own, "rollout.engine", engine.written(), expected);
+        problems.add_unless(is_own, "rollout.engine", written(&engine), expected);
         let sampling = self.rollout.sampling();
         let expected = "rollout.top_k, top_p and min_p at their defaults with rollout.environment";
         problems.require(!sampling.truncates(), "rollout.top_p", sampling.top_p, expected);

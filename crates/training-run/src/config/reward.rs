@@ -1,5 +1,3 @@
-//! `[reward]`: the reward of a response.
-
 use std::collections::BTreeMap;
 
 use code_sandbox::CodeSection;

@@ -1,5 +1,3 @@
-//! The metrics of one step.
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;

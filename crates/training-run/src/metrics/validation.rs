@@ -1,5 +1,3 @@
-//! Families of metrics that are named after a source of questions.
-
 /// A metric of an evaluation on the questions of one source: the families `val-core/…` and `val-aux/…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validation {
