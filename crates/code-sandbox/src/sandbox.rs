@@ -180,13 +180,8 @@ impl Sandbox {
         Instant::now() + Duration::from_secs_f64(self.settings.wall_seconds)
     }
 
-    /// Runs `script` beside a file `program.py` with the text `program`, and feeds it `input`.
-    ///
-    /// Returns when the script ends or was killed, at `until` at the latest.
-    ///
-    /// # Errors
-    ///
-    /// [`SandboxError::System`] or [`SandboxError::Helper`]; nothing that a program does is an error.
+    /// Runs `script` beside a file `program.py` with the text `program`, and feeds it `input`, until `until` at the latest. Nothing
+    /// that a program does is an error.
     pub(super) fn run(
         &self,
         (program, script): (&str, &str),

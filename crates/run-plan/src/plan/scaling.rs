@@ -12,7 +12,6 @@ use super::{Assumptions, Plan, Setup};
 /// Expected length of a response, in tokens: a quarter of the longest.
 const RESPONSE_TOKENS: usize = 2048;
 
-/// Devices of a machine.
 const GPUS_PER_NODE: usize = 8;
 
 const INTRODUCTION: &str = include_str!("scaling.txt");

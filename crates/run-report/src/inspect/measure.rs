@@ -2,7 +2,6 @@ use super::text_lines::plain;
 use crate::run_view::ViewedSample;
 use training_run::token_record::{TokenRecord, covariance_thresholds};
 
-/// A quantity of every token.
 pub(super) struct TokenMeasure {
     /// Key that switches to it.
     pub(super) key: char,

@@ -8,9 +8,7 @@ use whole_file::FileError;
 use crate::run_law::RunLaw;
 use crate::run_view::RunView;
 
-/// Most steps that are shown.
 const STEPS: usize = 20;
-/// Width of the curves in characters.
 const WIDTH: usize = 80;
 /// Number of responses shown of the last step, and of characters of each.
 const SAMPLES: usize = 4;

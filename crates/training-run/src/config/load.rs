@@ -90,7 +90,6 @@ impl RunConfig {
     }
 }
 
-/// The configuration of a whole table.
 pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
     Value::Table(table).try_into().map_err(|error: toml::de::Error| {
         let text = error.to_string();
@@ -98,7 +97,6 @@ pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
     })
 }
 
-/// Applies `key.path=value` overrides in order.
 pub(super) fn apply_all(table: &mut Table, overrides: &[String]) -> Result<(), ConfigError> {
     overrides.iter().try_for_each(|argument| {
         apply(table, argument).map_err(|message| ConfigError::of_override(argument, &message))

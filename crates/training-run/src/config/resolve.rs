@@ -188,7 +188,6 @@ impl RunConfig {
         problems.require(fuel > 0, "reward.grading.fuel", fuel, "at least 1");
     }
 
-    /// Checks the environment, if there is one, against the other settings.
     fn check_environment(&self, problems: &mut Problems) {
         let Some(environment) = &self.rollout.environment else { return };
         problems.require_program("rollout.environment.command", &environment.command);

@@ -49,7 +49,6 @@ impl SetSampling {
         banded.then(|| EntropyBand::new(floor, ceiling)).transpose()
     }
 
-    /// Checks the fields of set `set`, and reports the first that is out of range.
     pub(super) fn check(&self, set: &str) -> Result<(), SettingsError> {
         let &Self { samples, temperature, .. } = self;
         let drawn = |holds, expected: String| ("temperature", temperature, holds, expected);
