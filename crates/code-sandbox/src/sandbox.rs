@@ -74,18 +74,8 @@ pub enum SandboxError {
         why: String,
     },
     /// The interpreter does not run a script within the limits.
-    #[error(
-        "{interpreter} does not run in the sandbox, expected one that needs no more than {limits}, and no files but the \
-         system's and its own: {why}"
-    )]
-    Trial {
-        /// Path of the interpreter.
-        interpreter: String,
-        /// Limits of its process.
-        limits: String,
-        /// End of the process and its output.
-        why: String,
-    },
+    #[error("{0}")]
+    Trial(String),
     /// A process, a directory or a random number could not be obtained.
     #[error("a program cannot be run: {0}")]
     System(#[from] io::Error),
@@ -190,13 +180,8 @@ impl Sandbox {
         Instant::now() + Duration::from_secs_f64(self.settings.wall_seconds)
     }
 
-    /// Runs `script` beside a file `program.py` with the text `program`, and feeds it `input`.
-    ///
-    /// Returns when the script ends or was killed, at `until` at the latest.
-    ///
-    /// # Errors
-    ///
-    /// [`SandboxError::System`] or [`SandboxError::Helper`]; nothing that a program does is an error.
+    /// Runs `script` beside a file `program.py` with the text `program`, and feeds it `input`, until `until` at the latest. Nothing
+    /// that a program does is an error.
     pub(super) fn run(
         &self,
         (program, script): (&str, &str),
@@ -247,19 +232,17 @@ impl Sandbox {
         let lines = outcome.stdout.lines().collect::<Vec<_>>();
         match lines.as_slice() {
             [only] if only.starts_with(&token) => Ok(only[token.len()..].to_owned()),
-            _ => Err(SandboxError::Trial {
-                interpreter: self.interpreter.display().to_string(),
-                limits: format!(
-                    "reward.code.memory_bytes = {}, cpu_seconds = {} and open_files = {}",
-                    self.settings.memory_bytes, self.settings.cpu_seconds, self.settings.open_files
-                ),
-                why: format!(
-                    "it ended by {:?} and printed {:?} {:?}",
-                    outcome.ended,
-                    outcome.stdout.trim_end(),
-                    outcome.stderr.trim_end()
-                ),
-            }),
+            _ => Err(SandboxError::Trial(format!(
+                "{} does not run in the sandbox, expected one that needs no more than reward.code.memory_bytes = {}, cpu_seconds \
+                 = {} and open_files = {}, and no files but the system's and its own: it ended by {:?} and printed {:?} {:?}",
+                self.interpreter.display(),
+                self.settings.memory_bytes,
+                self.settings.cpu_seconds,
+                self.settings.open_files,
+                outcome.ended,
+                outcome.stdout.trim_end(),
+                outcome.stderr.trim_end()
+            ))),
         }
     }
 }

@@ -68,11 +68,7 @@ const IOCTL: &[u64] = numbers! {
     TCGETS TIOCGWINSZ FIONBIO FIOCLEX FIONCLEX FIONREAD
 };
 
-/// Returns the filters in the order in which they must be applied.
-///
-/// # Errors
-///
-/// If the architecture is not supported.
+/// Returns the filters in the order in which they must be applied; an error where the architecture is not supported.
 pub(super) fn filters() -> Result<[BpfProgram; 2], BackendError> {
     let architecture = TargetArch::try_from(std::env::consts::ARCH)?;
     let own_id = u64::from(std::process::id());

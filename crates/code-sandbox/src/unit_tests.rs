@@ -38,38 +38,10 @@ pub struct Call {
     pub result: Value,
 }
 
-/// Why a text holds no tests.
+/// Why a text holds no tests, naming the test.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum UnitTestsError {
-    /// The text has none of the known layouts.
-    #[error(
-        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {found:?}"
-    )]
-    Layout {
-        /// The beginning of the text.
-        found: String,
-    },
-    /// The list of tests is empty.
-    #[error("expected at least one test, found none")]
-    Empty,
-    /// The lists of inputs and outputs differ in length.
-    #[error("expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs")]
-    Lengths {
-        /// Number of inputs.
-        inputs: usize,
-        /// Number of outputs.
-        outputs: usize,
-    },
-    /// One entry is not a valid test.
-    #[error("test {number}: {problem}")]
-    Test {
-        /// Number of the test, from 1.
-        number: usize,
-        /// Problem, and the expected form.
-        problem: String,
-    },
-}
+#[error("{0}")]
+pub struct UnitTestsError(String);
 
 /// Name of the function to call, if any, with input and output.
 type Test<'a> = (Option<&'a str>, &'a Value, &'a Value);
@@ -88,7 +60,7 @@ impl UnitTests {
     ///
     /// # Errors
     ///
-    /// [`UnitTestsError`], naming the test.
+    /// [`UnitTestsError`].
     pub fn read(text: &str) -> Result<Self, UnitTestsError> {
         let unpacked: Option<String> = serde_json::from_str(text).ok();
         let text = unpacked.as_deref().unwrap_or(text);
@@ -99,7 +71,10 @@ impl UnitTests {
             _ if text.contains("assert") => Self::Statements(vec![text.to_owned()]),
             _ => return Err(layout(text)),
         };
-        if tests.count() == 0 { Err(UnitTestsError::Empty) } else { Ok(tests) }
+        if tests.count() == 0 {
+            return Err(UnitTestsError("expected at least one test, found none".to_owned()));
+        }
+        Ok(tests)
     }
 
     fn of_list(list: &[Value]) -> Result<Self, UnitTestsError> {
@@ -131,7 +106,9 @@ impl UnitTests {
         };
         if inputs.len() != outputs.len() {
             let (inputs, outputs) = (inputs.len(), outputs.len());
-            return Err(UnitTestsError::Lengths { inputs, outputs });
+            return Err(UnitTestsError(format!(
+                "expected as many outputs as inputs, found {inputs} inputs and {outputs} outputs"
+            )));
         }
         let name = name_of_function(object);
         Self::of_tests(inputs.iter().zip(outputs).map(|(input, output)| Ok((name, input, output))))
@@ -226,11 +203,14 @@ fn is_functional(test: &Map<String, Value>) -> bool {
 }
 
 fn layout(text: &str) -> UnitTestsError {
-    UnitTestsError::Layout { found: text.chars().take(60).collect() }
+    let start: String = text.chars().take(60).collect();
+    UnitTestsError(format!(
+        "expected assert statements, pairs of `input` and `output`, or `inputs` and `outputs`, found {start:?}"
+    ))
 }
 
 fn fault(number: usize, problem: &str) -> UnitTestsError {
-    UnitTestsError::Test { number, problem: problem.to_owned() }
+    UnitTestsError(format!("test {number}: {problem}"))
 }
 
 #[cfg(test)]

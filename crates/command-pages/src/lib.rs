@@ -30,14 +30,52 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
-mod arguments;
 mod closed_pipe;
 mod completions;
-mod examples;
 mod man;
 
-pub use arguments::parse;
+use clap::{Command, Parser};
+
 pub use closed_pipe::{CLOSED_PIPE, Watched};
 pub use completions::CompletionsArgs;
-pub use examples::{completions_examples, man_examples};
 pub use man::ManArgs;
+
+/// Reads the arguments of this process, or ends it with what is wrong with them. A negative number is a value wherever
+/// one is taken: out of range, it is the program that says so.
+pub fn parse<P: Parser>() -> P {
+    let mut matches = with_negative_numbers(P::command()).get_matches();
+    P::from_arg_matches_mut(&mut matches)
+        .unwrap_or_else(|error| error.format(&mut P::command()).exit())
+}
+
+fn with_negative_numbers(command: Command) -> Command {
+    let taken = |argument: clap::Arg| {
+        let takes_value = argument.get_action().takes_values();
+        if takes_value { argument.allow_negative_numbers(true) } else { argument }
+    };
+    command.mut_args(taken).mut_subcommands(with_negative_numbers)
+}
+
+/// Examples of `completions` for the help of the program of this name.
+pub fn completions_examples(program: &str) -> String {
+    format!(
+        "\
+Examples:
+  # Write the script for bash; `source` reads it
+  {program} completions bash > {program}.bash
+  # Write the script for zsh, into a folder of $fpath
+  {program} completions zsh > _{program}"
+    )
+}
+
+/// Examples of `man` for the help of the program of this name, with one of its subcommands.
+pub fn man_examples(program: &str, subcommand: &str) -> String {
+    format!(
+        "\
+Examples:
+  # Write the page of a subcommand; `man -l FILE` shows it
+  {program} man {subcommand} > {program}-{subcommand}.1
+  # Write all pages into a folder
+  {program} man --dir man1"
+    )
+}

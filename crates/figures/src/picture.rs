@@ -1,5 +1,6 @@
 //! Charts as PNG and PDF, in a font of this machine.
 
+use std::fmt::Display;
 use std::sync::Arc;
 
 use resvg::tiny_skia::{Pixmap, Transform};
@@ -27,13 +28,14 @@ pub enum PictureError {
     #[error("no font is installed on this machine, expected one such as {}; leave PNG and PDF out, or install one", FAMILIES[1])]
     NoFont,
     /// The drawing of a chart was refused.
-    #[error("chart `{stem}`: {problem}")]
-    Drawing {
-        /// File stem of the chart.
-        stem: String,
-        /// Reason, in words.
-        problem: String,
-    },
+    #[error("{0}")]
+    Drawing(String),
+}
+
+impl PictureError {
+    fn of(chart: &Chart, problem: impl Display) -> Self {
+        Self::Drawing(format!("chart `{}`: {problem}", chart.stem))
+    }
 }
 
 /// Makes pictures with one set of fonts.
@@ -72,14 +74,13 @@ impl PictureMaker {
     ///
     /// [`PictureError::Drawing`], naming the chart.
     pub fn png(&self, chart: &Chart, size: PrintSize) -> Result<Vec<u8>, PictureError> {
-        let fault = |problem: String| PictureError::Drawing { stem: chart.stem.clone(), problem };
         let tree = self.tree(chart, size)?;
         let scale = DOTS / CSS_PIXELS;
         let pixels = tree.size().to_int_size().scale_by(scale);
         let pixels = pixels.and_then(|size| Pixmap::new(size.width(), size.height()));
-        let mut pixels = pixels.ok_or_else(|| fault("is too large".to_owned()))?;
+        let mut pixels = pixels.ok_or_else(|| PictureError::of(chart, "is too large"))?;
         resvg::render(&tree, Transform::from_scale(scale, scale), &mut pixels.as_mut());
-        pixels.encode_png().map_err(|error| fault(error.to_string()))
+        pixels.encode_png().map_err(|error| PictureError::of(chart, error))
     }
 
     /// The chart as a PDF of one page, light, on white; letters are outlines.
@@ -92,9 +93,8 @@ impl PictureMaker {
     }
 
     fn tree(&self, chart: &Chart, size: PrintSize) -> Result<Tree, PictureError> {
-        Tree::from_str(&printed_svg(chart, size), &self.options).map_err(|error| {
-            PictureError::Drawing { stem: chart.stem.clone(), problem: error.to_string() }
-        })
+        Tree::from_str(&printed_svg(chart, size), &self.options)
+            .map_err(|error| PictureError::of(chart, error))
     }
 }
 

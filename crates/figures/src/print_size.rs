@@ -21,18 +21,9 @@ pub struct PrintSize {
 }
 
 /// Width and letters that make no chart.
-#[derive(Debug, Clone, Copy, PartialEq, Error)]
-#[error(
-    "a chart of {width_centimetres} cm with letters of {font_points} pt has no room, expected {:.1} to {:.0} cm for these letters",
-    centimetres(NARROWEST, *font_points),
-    centimetres(WIDEST, *font_points)
-)]
-pub struct PrintSizeError {
-    /// Width asked for.
-    pub width_centimetres: f64,
-    /// Size of letters asked for.
-    pub font_points: f64,
-}
+#[derive(Debug, Clone, PartialEq, Error)]
+#[error("{0}")]
+pub struct PrintSizeError(String);
 
 /// Centimetres of so many units where letters have this size.
 fn centimetres(units: f64, font_points: f64) -> f64 {
@@ -49,12 +40,14 @@ impl PrintSize {
     ///
     /// [`PrintSizeError`] for widths in which letters of this size have no room, and for what is not positive.
     pub fn new(width_centimetres: f64, font_points: f64) -> Result<Self, PrintSizeError> {
-        let room = centimetres(NARROWEST, font_points)..=centimetres(WIDEST, font_points);
-        if font_points > 0.0 && room.contains(&width_centimetres) {
-            Ok(Self { width_centimetres, font_points })
-        } else {
-            Err(PrintSizeError { width_centimetres, font_points })
+        let [least, most] = [NARROWEST, WIDEST].map(|units| centimetres(units, font_points));
+        if font_points > 0.0 && (least..=most).contains(&width_centimetres) {
+            return Ok(Self { width_centimetres, font_points });
         }
+        Err(PrintSizeError(format!(
+            "a chart of {width_centimetres} cm with letters of {font_points} pt has no room, expected {least:.1} to {most:.0} cm \
+             for these letters"
+        )))
     }
 
     /// Width in centimetres.

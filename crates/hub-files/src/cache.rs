@@ -4,9 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use whole_file::{LONGEST_TEXT_BYTES, read_text_at_most, write_atomically};
+use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most, write_atomically};
 
-use crate::error::HubError;
+/// Wraps an error of the system on a path of the cache.
+pub(crate) fn on(path: &Path) -> impl FnOnce(io::Error) -> FileError {
+    move |error| FileError::content(path, error)
+}
 
 /// Directory of one repository in the cache.
 #[derive(Debug)]
@@ -33,14 +36,14 @@ impl CachedRepository {
     }
 
     /// Lock of a content while one process writes it; creates the directories of both.
-    pub(crate) fn lock(&self, checksum: &str) -> Result<fs::File, HubError> {
+    pub(crate) fn lock(&self, checksum: &str) -> Result<fs::File, FileError> {
         for folder in [&self.locks, &self.root.join("blobs")] {
-            fs::create_dir_all(folder).map_err(HubError::of(folder))?;
+            fs::create_dir_all(folder).map_err(on(folder))?;
         }
         let path = self.locks.join(format!("{checksum}.lock"));
         let mut options = fs::File::options();
         let options = options.write(true).create(true).truncate(false);
-        let file = options.open(&path).map_err(HubError::of(&path))?;
+        let file = options.open(&path).map_err(on(&path))?;
         // Some file systems have no locks: two processes then write one file each, and the renamed one stays.
         let _ = file.lock();
         Ok(file)
@@ -56,15 +59,14 @@ impl CachedRepository {
     }
 
     /// Records the commit of a branch or tag.
-    pub(crate) fn set_commit(&self, revision: &str, commit: &str) -> Result<(), HubError> {
+    pub(crate) fn set_commit(&self, revision: &str, commit: &str) -> Result<(), FileError> {
         if is_commit(revision) || self.commit(revision).as_deref() == Some(commit) {
             return Ok(());
         }
         let path = self.root.join("refs").join(revision);
         let folder = path.parent().unwrap_or(&self.root);
-        fs::create_dir_all(folder).map_err(HubError::of(folder))?;
+        fs::create_dir_all(folder).map_err(on(folder))?;
         write_atomically(&path, commit.as_bytes())
-            .map_err(|error| HubError::Cache { path: error.path, source: error.source })
     }
 
     /// Files of a snapshot, sorted; a link that leads nowhere is none.
@@ -88,10 +90,10 @@ impl CachedRepository {
     }
 
     /// Makes `file` of a snapshot a link to its content.
-    pub(crate) fn link(&self, commit: &str, file: &str, checksum: &str) -> Result<(), HubError> {
+    pub(crate) fn link(&self, commit: &str, file: &str, checksum: &str) -> Result<(), FileError> {
         let path = self.snapshot(commit).join(file);
         let folder = path.parent().unwrap_or(&self.root);
-        fs::create_dir_all(folder).map_err(HubError::of(folder))?;
+        fs::create_dir_all(folder).map_err(on(folder))?;
         let up = "../".repeat(file.matches('/').count() + 2);
         let link = || std::os::unix::fs::symlink(format!("{up}blobs/{checksum}"), &path);
         let linked = match link() {
@@ -104,7 +106,7 @@ impl CachedRepository {
         match linked {
             // Another process was first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            linked => linked.map_err(HubError::of(&path)),
+            linked => linked.map_err(on(&path)),
         }
     }
 }

@@ -24,6 +24,13 @@ pub(crate) enum Failure {
     Unreachable(String),
 }
 
+/// Words for a status by which the hub refuses a repository, revision or file, or does not show it.
+pub(crate) fn refused(status: u16) -> String {
+    format!(
+        "the hub answers {status}, expected a repository and revision that exist, and a token if it needs one (HF_TOKEN)"
+    )
+}
+
 /// A client of the hub; the token goes to the hub alone, not to where it redirects.
 #[derive(Debug)]
 pub(crate) struct Client {

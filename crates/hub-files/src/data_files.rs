@@ -19,11 +19,8 @@ const SPLITS: [(&str, &[&str]); 3] = [
 /// Largest number of choices that a message lists.
 const LISTED: usize = 12;
 
-/// Returns the files of `part`, in order: a file, `CONFIGURATION/SPLIT`, one of both, or empty where there is one choice.
-///
-/// # Errors
-///
-/// A message with the choices.
+/// Returns the files of `part`, in order: a file, `CONFIGURATION/SPLIT`, one of both, or empty where there is one choice. The error
+/// lists the choices.
 pub(crate) fn chosen(files: &[String], part: &str) -> Result<Vec<String>, String> {
     if ENDINGS.iter().any(|ending| part.ends_with(ending)) {
         let is_there = files.iter().any(|file| file == part);

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use sha2::{Digest, Sha256};
+use whole_file::FileError;
 
-use crate::cache::CachedRepository;
-use crate::client::{Client, Failure};
-use crate::error::HubError;
+use crate::cache::{CachedRepository, on};
+use crate::client::{Client, Failure, refused};
 use crate::listing::RemoteFile;
 
 /// Tries of a download, 1, 2, … seconds apart.
@@ -34,7 +34,7 @@ pub(crate) fn download(
     path: &str,
     file: &RemoteFile,
     repository: &CachedRepository,
-) -> Result<(), HubError> {
+) -> Result<(), FileError> {
     let blob = repository.blob(&file.checksum);
     let _lock = repository.lock(&file.checksum)?;
     if blob.is_file() {
@@ -43,19 +43,14 @@ pub(crate) fn download(
     let partial = blob.with_extension("incomplete");
     let mut tried = 1;
     loop {
-        let failed = |problem| {
-            let (name, file) = (name.to_owned(), file.name.clone());
-            Err(HubError::Download { name, file, problem })
-        };
+        let place = format!("{name}: {}", file.name);
+        let failed = |problem: String| Err(FileError::at(&place, problem));
         match attempt(client, path, file, &partial) {
-            Ok(()) => return fs::rename(&partial, &blob).map_err(HubError::of(&blob)),
-            Err(Fault::Cache(source)) => return Err(HubError::of(&partial)(source)),
-            Err(Fault::Hub(Failure::Status(status))) => {
-                let name = format!("{name}: {}", file.name);
-                return Err(HubError::Refused { name, status });
-            }
+            Ok(()) => return fs::rename(&partial, &blob).map_err(on(&blob)),
+            Err(Fault::Cache(error)) => return Err(on(&partial)(error)),
+            Err(Fault::Hub(Failure::Status(status))) => return failed(refused(status)),
             Err(Fault::Corrupt(problem, was_resumed)) => {
-                fs::remove_file(&partial).map_err(HubError::of(&partial))?;
+                fs::remove_file(&partial).map_err(on(&partial))?;
                 if !was_resumed || tried >= TRIES {
                     return failed(format!("{problem}; nothing of it is kept"));
                 }

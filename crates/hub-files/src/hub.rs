@@ -1,14 +1,12 @@
-//! The hub with its cache.
-
 use std::path::{Path, PathBuf};
 
 use model_files::hub_name::{HubName, Snapshot};
+use whole_file::FileError;
 
 use crate::cache::{CachedRepository, is_commit};
-use crate::client::{Client, Failure, escaped};
+use crate::client::{Client, Failure, escaped, refused};
 use crate::data_files::{chosen, missing_shard};
 use crate::download::download;
-use crate::error::HubError;
 use crate::listing::{Listing, RemoteFile};
 use crate::model_parts::ModelParts;
 
@@ -75,17 +73,17 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`HubError`], which names the model.
+    /// [`FileError`], which names the model.
     pub fn model(
         &self,
         name: &HubName,
         commit: Option<&str>,
         parts: ModelParts,
         say: &dyn Fn(&str),
-    ) -> Result<Snapshot, HubError> {
+    ) -> Result<Snapshot, FileError> {
         if !name.part.is_empty() {
             let problem = format!("has the part {:?}, expected a model without one", name.part);
-            return Err(HubError::Files { name: name.to_string(), problem });
+            return Err(FileError::at(name, problem));
         }
         self.snapshot(&self.repository(name, Some(parts), commit), say)
     }
@@ -94,13 +92,13 @@ impl Hub {
     ///
     /// # Errors
     ///
-    /// [`HubError`], which names the data set; a part that is not one split.
+    /// [`FileError`], which names the data set; a part that is not one split.
     pub fn data_set(
         &self,
         name: &HubName,
         commit: Option<&str>,
         say: &dyn Fn(&str),
-    ) -> Result<Snapshot, HubError> {
+    ) -> Result<Snapshot, FileError> {
         self.snapshot(&self.repository(name, None, commit), say)
     }
 
@@ -119,7 +117,7 @@ impl Hub {
         &self,
         repository: &Repository<'_>,
         say: &dyn Fn(&str),
-    ) -> Result<Snapshot, HubError> {
+    ) -> Result<Snapshot, FileError> {
         // A commit never changes; of a description, the cache may have a part.
         let is_part = repository.parts == Some(ModelParts::Description);
         let is_fixed = is_commit(repository.revision) && !is_part;
@@ -134,20 +132,27 @@ impl Hub {
                 Err(problem) => format!("the hub cannot be reached: {problem}"),
             },
         };
-        let name = repository.name.to_string();
+        let name = repository.name;
         let commit = repository.cached.commit(repository.revision);
         let commit = commit.filter(|commit| repository.cached.snapshot(commit).is_dir());
         let Some(commit) = commit else {
-            return Err(HubError::Absent { name, cache: self.cache.clone(), because });
+            let problem = format!(
+                "no directory here, not in the hub's cache {}, and {because}; expected a directory, or a name of the hub (`hf \
+                 download {name}` fills the cache where there is a network)",
+                self.cache.display()
+            );
+            return Err(FileError::at(name, problem));
         };
         match repository.held(&commit) {
             Ok((snapshot, None)) => Ok(snapshot),
             Ok((Snapshot { folder, .. }, Some(missing))) => {
-                Err(HubError::Incomplete { name, folder, missing, because })
+                let cache = folder.display();
+                let problem = format!("the hub's cache {cache} lacks {missing}, and {because}");
+                Err(FileError::at(name, problem))
             }
             Err(problem) => {
                 let problem = format!("{problem} in the hub's cache, and {because}");
-                Err(HubError::Files { name, problem })
+                Err(FileError::at(name, problem))
             }
         }
     }
@@ -178,7 +183,7 @@ impl Repository<'_> {
     }
 
     /// The revision's files; the inner error says why the hub cannot be reached.
-    fn listing(&self, client: &Client) -> Result<Result<Listing, String>, HubError> {
+    fn listing(&self, client: &Client) -> Result<Result<Listing, String>, FileError> {
         let Self { name, parts, revision, .. } = self;
         let revision = escaped(revision).replace('/', "%2F");
         let path =
@@ -186,9 +191,7 @@ impl Repository<'_> {
         match client.text(&path) {
             Ok(text) => Listing::read(&name.to_string(), &text).map(Ok),
             Err(Failure::Unreachable(problem)) => Ok(Err(problem)),
-            Err(Failure::Status(status)) => {
-                Err(HubError::Refused { name: name.to_string(), status })
-            }
+            Err(Failure::Status(status)) => Err(FileError::at(name, refused(status))),
         }
     }
 
@@ -198,12 +201,11 @@ impl Repository<'_> {
         client: &Client,
         listing: &Listing,
         say: &dyn Fn(&str),
-    ) -> Result<Snapshot, HubError> {
+    ) -> Result<Snapshot, FileError> {
         let Listing { commit, files } = listing;
         let (folder, name) = (self.cached.snapshot(commit), self.name.to_string());
         let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
-        let of_name = |problem| HubError::Files { name: name.clone(), problem };
-        let names = self.wanted(&names).map_err(of_name)?;
+        let names = self.wanted(&names).map_err(|problem| FileError::at(&name, problem))?;
         let prefix = if self.parts.is_none() { "datasets/" } else { "" };
         for file in files.iter().filter(|file| names.contains(&file.name)) {
             if folder.join(&file.name).is_file() {
@@ -218,7 +220,7 @@ impl Repository<'_> {
         }
         if let Some(missing) = self.missing(&folder, &names) {
             let problem = format!("the repository has no {missing}, which is needed");
-            return Err(HubError::Files { name, problem });
+            return Err(FileError::at(name, problem));
         }
         self.cached.set_commit(self.revision, commit)?;
         Ok(snapshot(commit, folder, &names))

@@ -7,11 +7,9 @@ mod cache;
 mod client;
 mod data_files;
 mod download;
-mod error;
 mod hub;
 mod listing;
 mod model_parts;
 
-pub use error::HubError;
 pub use hub::Hub;
 pub use model_parts::ModelParts;

@@ -3,9 +3,9 @@
 use std::path::{Component, Path};
 
 use serde::Deserialize;
+use whole_file::FileError;
 
 use crate::cache::is_commit;
-use crate::error::HubError;
 
 /// A revision's commit and files.
 #[derive(Debug)]
@@ -49,11 +49,9 @@ struct LargeFile {
 
 impl Listing {
     /// Reads the answer to `api/…/revision/…?blobs=true`.
-    pub(crate) fn read(name: &str, text: &[u8]) -> Result<Self, HubError> {
-        let wrong = |problem: String| {
-            let problem = format!("the hub's answer {problem}");
-            HubError::Files { name: name.to_owned(), problem }
-        };
+    pub(crate) fn read(name: &str, text: &[u8]) -> Result<Self, FileError> {
+        let wrong =
+            |problem: String| FileError::at(name, format_args!("the hub's answer {problem}"));
         let answer: Answer = serde_json::from_slice(text)
             .map_err(|error| wrong(format!("is no listing of files: {error}")))?;
         if !is_commit(&answer.sha) {

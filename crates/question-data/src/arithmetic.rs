@@ -9,8 +9,9 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use whole_file::FileError;
 
-use crate::dataset::{DatasetError, Question};
+use crate::dataset::Question;
 
 /// One operation between two non-negative integers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -119,10 +120,10 @@ impl ArithmeticTask {
     ///
     /// # Errors
     ///
-    /// [`DatasetError::Arithmetic`] if [`ArithmeticTask::problems`] is not empty, or the split is.
-    pub fn questions(&self, split: Split) -> Result<Vec<Question>, DatasetError> {
+    /// [`FileError`] if [`ArithmeticTask::problems`] is not empty, or the split is.
+    pub fn questions(&self, split: Split) -> Result<Vec<Question>, FileError> {
         if let Some(problem) = self.problems("data").first() {
-            return Err(DatasetError::Arithmetic { problem: problem.to_string() });
+            return Err(FileError::at("arithmetic", problem));
         }
         let mut seen = HashSet::new();
         let mut questions = Vec::new();
@@ -139,7 +140,7 @@ impl ArithmeticTask {
         if questions.is_empty() {
             let problem =
                 format!("no {split:?} question among the family, expected larger `digits`");
-            return Err(DatasetError::Arithmetic { problem });
+            return Err(FileError::at("arithmetic", problem));
         }
         Ok(questions)
     }

@@ -10,29 +10,24 @@
 //! | broken escapes | a control character, as `\f` left of `\frac` by a careless writer of JSON, or U+FFFD |
 //! | scripts, boilerplate | [`Script`], [`Phrase`] |
 
-mod answers;
-mod lengths;
 mod overlap;
 mod phrases;
-mod placed;
 mod repeats;
 mod report;
-mod scripts;
+mod statistics;
 mod table;
 
-pub use answers::AnswerKinds;
-pub use lengths::{LengthError, Lengths};
 pub use overlap::{Overlap, OverlapPair};
 pub use phrases::{Phrase, PhrasePlace};
 pub use repeats::{Conflict, Repeats};
 pub use report::{DataReport, RowFinding};
-pub use scripts::{Script, ScriptRows};
+pub use statistics::{AnswerKinds, LengthError, Lengths, Script, ScriptRows};
 
-use placed::Placed;
+use statistics::Placed;
 
 use model_files::text_tokenizer::TextTokenizer;
 
-use crate::dataset::{QuestionFile, RowProblem, read_rows};
+use crate::dataset::{QuestionFile, read_rows};
 use crate::ground_truth::RewardKinds;
 #[cfg(doc)]
 use crate::question_key::{letters_key, symbols_key};
@@ -70,9 +65,8 @@ pub fn check_data(
         match question {
             Ok(question) => questions.push(Placed { row, question, text: question.text() }),
             Err(problem) => {
-                let has_answer =
-                    matches!(problem, RowProblem::Answer { .. } | RowProblem::Tests { .. });
-                let findings = if has_answer { &mut unreadable_answers } else { &mut unusable };
+                let findings =
+                    if problem.has_answer { &mut unreadable_answers } else { &mut unusable };
                 findings.push(RowFinding { row, problem: problem.to_string() });
             }
         }
@@ -91,14 +85,14 @@ pub fn check_data(
         unusable,
         unreadable_answers,
         repeated_ids: repeated_ids(&questions),
-        lengths: lengths::lengths(texts, options.tokenizer, options.max_length)?,
-        answers: answers::answer_kinds(&questions),
+        lengths: statistics::lengths(texts, options.tokenizer, options.max_length)?,
+        answers: statistics::answer_kinds(&questions),
         exact_duplicates,
         same_question,
         conflicts,
         signs_apart,
         broken_escapes: broken.map(|placed| placed.row).collect(),
-        scripts: scripts::scripts(&questions),
+        scripts: statistics::scripts(&questions),
         phrases: phrases::phrases(&questions),
         overlap,
     })

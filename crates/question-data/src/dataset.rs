@@ -2,7 +2,6 @@
 
 mod csv_rows;
 mod error;
-mod json_list;
 mod layout;
 mod load;
 mod packed_size;
@@ -15,7 +14,7 @@ mod rows;
 mod source;
 
 pub(crate) use error::LONGEST_PROBLEM;
-pub use error::{BadRow, DatasetError, KINDS_OF_FILE, RowPlace, RowProblem};
+pub use error::{BadRow, KINDS_OF_FILE, RowPlace, RowProblem};
 pub use layout::Layout;
 pub use load::{QuestionSet, read_questions};
 pub(crate) use load::{read_rows, same_answer};

@@ -35,55 +35,24 @@ pub enum OverLongPrompt {
     TruncateLeft,
 }
 
-/// Error of a question that did not become a prompt.
+/// Error of questions that did not become prompts.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum PromptError {
-    /// `chat = true`, but the model has no chat template.
-    #[error(
-        "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
-         chat_template in tokenizer_config.json"
-    )]
-    NoChatTemplate,
-    /// Prompts are too long; the longest is named.
-    #[error(
-        "question `{id}`: prompt has {tokens} tokens, expected at most max_prompt_tokens = {most} (the longest of \
-         {count} such prompts; over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
-    )]
-    TooLong {
-        /// Name of the question.
-        id: String,
-        /// Number of tokens of its prompt.
-        tokens: usize,
-        /// Largest number of tokens allowed.
-        most: usize,
-        /// Number of prompts that are too long.
-        count: usize,
-    },
-    /// A question has no tokens, or its conversation does not fit the settings of prompts.
-    #[error("question `{id}`: {problem}")]
-    Question {
-        /// Name of the question.
-        id: String,
-        /// Problem, and the expected form.
-        problem: &'static str,
-    },
-    /// Every question was dropped.
-    #[error(
-        "all {dropped} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
-    )]
-    AllDropped {
-        /// Number of questions dropped.
-        dropped: usize,
-        /// Largest number of tokens allowed.
-        most: usize,
-    },
+    /// A question, all of them or the model does not fit the settings of prompts.
+    #[error("{0}")]
+    Settings(String),
     /// The template failed.
     #[error(transparent)]
     Template(#[from] ChatTemplateError),
     /// The tokenizer failed.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+}
+
+/// A fault of one question.
+fn fault(id: &str, problem: &str) -> PromptError {
+    PromptError::Settings(format!("question `{id}`: {problem}"))
 }
 
 /// A question and the tokens of its prompt.
@@ -130,22 +99,26 @@ impl PromptFormat {
         chat_template: Option<&ChatTemplate>,
     ) -> Result<String, PromptError> {
         let context = &question.context;
-        let refused = |problem| Err(PromptError::Question { id: question.id.clone(), problem });
         if !self.chat && !context.is_empty() {
-            return refused(
-                "has turns before the last, expected one turn where prompt.chat is false",
-            );
+            let problem = "has turns before the last, expected one turn where prompt.chat is false";
+            return Err(fault(&question.id, problem));
         }
         if !self.system.is_empty() && context.iter().any(|turn| turn.role == "system") {
-            return refused(
-                "has a system message of its own, expected none where prompt.system is set",
-            );
+            let problem =
+                "has a system message of its own, expected none where prompt.system is set";
+            return Err(fault(&question.id, problem));
         }
         let last = self.template.replace("{problem}", &question.problem);
         if !self.chat {
             return Ok(last);
         }
-        let template = chat_template.ok_or(PromptError::NoChatTemplate)?;
+        let template = chat_template.ok_or_else(|| {
+            PromptError::Settings(
+                "prompt: chat is true, but the model directory has no chat template, expected chat_template.jinja or \
+                 chat_template in tokenizer_config.json"
+                    .to_owned(),
+            )
+        })?;
         let mut messages = Vec::new();
         if !self.system.is_empty() {
             messages.push(Message::new("system", &self.system));
@@ -177,7 +150,7 @@ impl PromptFormat {
             let length = tokens.len();
             if length == 0 {
                 let problem = "the prompt has no tokens, expected at least one";
-                return Err(PromptError::Question { id: question.id, problem });
+                return Err(fault(&question.id, problem));
             }
             if length > most {
                 over += 1;
@@ -195,10 +168,16 @@ impl PromptFormat {
             prompts.push(Prompt { question, tokens });
         }
         if let Some((tokens, id)) = longest {
-            return Err(PromptError::TooLong { id, tokens, most, count: over });
+            let problem = format!(
+                "prompt has {tokens} tokens, expected at most max_prompt_tokens = {most} (the longest of {over} such prompts; \
+                 over_long_prompts = \"drop\" leaves them out, \"truncate-left\" shortens them)"
+            );
+            return Err(fault(&id, &problem));
         }
         if prompts.is_empty() && over > 0 {
-            return Err(PromptError::AllDropped { dropped: over, most });
+            return Err(PromptError::Settings(format!(
+                "all {over} prompts are longer than max_prompt_tokens = {most}, expected one that fits"
+            )));
         }
         let (dropped, truncated) =
             if over_long == OverLongPrompt::Drop { (over, 0) } else { (0, over) };

@@ -3,43 +3,19 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use messages::plain_words;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use thiserror::Error;
 use training_run::metrics::{StepMetrics, read_metrics};
 use training_run::run_directory::RunDirectory;
-use training_run::run_file::RunFileError;
 use training_run::token_record::TokenRecord;
 use whole_file::{
     FileError, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, if_there, open_regular,
 };
-
-/// Why a run cannot be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RunViewError {
-    /// The folder holds no run, or it or its metrics cannot be read.
-    #[error(transparent)]
-    Run(#[from] RunFileError),
-    /// A file cannot be read.
-    #[error(transparent)]
-    Read(#[from] FileError),
-    /// A line of a file is malformed.
-    #[error("{}:{line}: {problem}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// Number of the line, counted from 1.
-        line: usize,
-        /// Description of the fault.
-        problem: String,
-    },
-}
 
 /// One response of a step, a line of `samples/step-N.jsonl`.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -105,8 +81,8 @@ impl RunView {
     ///
     /// # Errors
     ///
-    /// [`RunViewError`], naming the folder, or file and line.
-    pub fn open(root: &Path) -> Result<Self, RunViewError> {
+    /// [`FileError`], naming the folder, or file and line.
+    pub fn open(root: &Path) -> Result<Self, FileError> {
         let directory = RunDirectory::view(root)?;
         let absolute = fs::canonicalize(root).unwrap_or_else(|_| root.to_path_buf());
         let name = absolute.file_name().unwrap_or(absolute.as_os_str());
@@ -117,7 +93,7 @@ impl RunView {
     }
 
     /// Reads new steps and metrics; returns true if there is a new step.
-    pub(crate) fn refresh(&mut self) -> Result<bool, RunViewError> {
+    pub(crate) fn refresh(&mut self) -> Result<bool, FileError> {
         let path = self.directory.metrics();
         let stamp = fs::metadata(&path).ok();
         let stamp = stamp.and_then(|found| Some((found.modified().ok()?, found.len())));
@@ -148,8 +124,8 @@ impl RunView {
     ///
     /// # Errors
     ///
-    /// [`RunViewError`], naming file and line; a torn last line is left out.
-    pub fn samples(&self, step: u64) -> Result<Vec<ViewedSample>, RunViewError> {
+    /// [`FileError`], naming file and line; a torn last line is left out.
+    pub fn samples(&self, step: u64) -> Result<Vec<ViewedSample>, FileError> {
         let path = self.directory.step_samples(step);
         let mut samples: Vec<ViewedSample> = read_lines(&path)?;
         for sample in &mut samples {
@@ -157,8 +133,7 @@ impl RunView {
         }
         let path = self.directory.step_tokens(step);
         for (index, record) in read_lines::<TokenRecord>(&path)?.into_iter().enumerate() {
-            let line = index + 1;
-            let fault = |problem| RunViewError::Line { path: path.clone(), line, problem };
+            let fault = |problem| fault_of_line(&path, index + 1, problem);
             record.check().map_err(fault)?;
             let count = samples.len();
             let sample = samples.get_mut(record.sample).ok_or_else(|| {
@@ -169,7 +144,7 @@ impl RunView {
         Ok(samples)
     }
 
-    fn sampled_steps(&self) -> Result<BTreeSet<u64>, RunViewError> {
+    fn sampled_steps(&self) -> Result<BTreeSet<u64>, FileError> {
         let folder = self.directory.root().join("samples");
         let mut steps = BTreeSet::new();
         for entry in if_there(&folder, fs::read_dir(&folder))?.into_iter().flatten() {
@@ -183,7 +158,7 @@ impl RunView {
 }
 
 /// Reads the lines of a file; empty if the file is missing. A torn last line is left out.
-fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> {
+fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, FileError> {
     let mut values = Vec::new();
     let Some(file) = if_there(path, open_regular(path))? else { return Ok(values) };
     for line in NumberedLines::new(BufReader::new(file), LONGEST_RECORD_BYTES) {
@@ -193,12 +168,15 @@ fn read_lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, RunViewError> 
             Ok(value) => values.push(value),
             Err(_) if !is_complete => break,
             Err(error) => {
-                let (path, problem) = (path.to_path_buf(), plain_words(&error.to_string()));
-                return Err(RunViewError::Line { path, line: number, problem });
+                return Err(fault_of_line(path, number, plain_words(&error.to_string())));
             }
         }
     }
     Ok(values)
+}
+
+fn fault_of_line(path: &Path, line: usize, problem: String) -> FileError {
+    FileError::at(format_args!("{}:{line}", path.display()), problem)
 }
 
 /// Formats a small JSON value as words.

@@ -11,10 +11,8 @@ use thiserror::Error;
      \"2026-01-31T18:00:00Z\", or seconds since 1970 such as \"@1769882400\""
 )]
 pub struct DeadlineError {
-    /// Text as given.
-    pub text: String,
-    /// Description of the fault.
-    pub problem: String,
+    text: String,
+    problem: String,
 }
 
 /// The moment by which a run must have saved.

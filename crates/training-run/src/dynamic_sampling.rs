@@ -119,44 +119,12 @@ pub struct SampledGroup<T> {
     pub responses: T,
 }
 
-/// Error that stops a step.
+/// Error that stops a step: too few groups teach something under [`WhenShort::Stop`], or a group is malformed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum SamplingError {
-    /// Too few groups teach something, and [`WhenShort::Stop`] is set.
-    #[error(
-        "step {step}: {kept} of {wanted} groups have rewards that differ after {batches} rollout batches ({asked} \
-         prompts asked, {too_low} groups too hard, {too_high} too easy), all that dynamic_sampling.max_batches allows; \
-         expected easier or harder questions, more batches, or when_short = \"train\""
-    )]
-    Short {
-        /// The step.
-        step: u64,
-        /// Groups with rewards that differ.
-        kept: usize,
-        /// Groups of a step.
-        wanted: usize,
-        /// Number of rollout batches.
-        batches: usize,
-        /// Number of prompts sampled.
-        asked: usize,
-        /// Groups left out with at most half of their responses right.
-        too_low: usize,
-        /// Other groups left out.
-        too_high: usize,
-    },
-    /// A group is malformed.
-    #[error("step {step}: a group of {found} rewards ({why}), expected {expected} finite ones")]
-    Group {
-        /// The step.
-        step: u64,
-        /// Number of rewards in the group.
-        found: usize,
-        /// Number of responses of a group.
-        expected: usize,
-        /// Description of the fault.
-        why: String,
-    },
+#[error("step {step}: {problem}")]
+pub struct SamplingError {
+    step: u64,
+    problem: String,
 }
 
 /// Groups of one step, with their statistics.
@@ -308,10 +276,13 @@ impl<T> GroupSampler<T> {
         let settings = &demand.settings;
         if settings.enabled && statistics.missing > 0 && settings.when_short == WhenShort::Stop {
             let SamplingStatistics { batches, asked, too_low, too_high, .. } = statistics;
-            let (step, kept, wanted) = (self.step, taken, demand.groups);
-            let short =
-                SamplingError::Short { step, kept, wanted, batches, asked, too_low, too_high };
-            return Err(short);
+            let problem = format!(
+                "{taken} of {} groups have rewards that differ after {batches} rollout batches ({asked} prompts asked, {too_low} \
+                 groups too hard, {too_high} too easy), all that dynamic_sampling.max_batches allows; expected easier or harder \
+                 questions, more batches, or when_short = \"train\"",
+                demand.groups
+            );
+            return Err(SamplingError { step: self.step, problem });
         }
         let groups = self.waiting.drain(..taken).collect();
         if settings.carry_steps == 0 {
@@ -329,11 +300,11 @@ impl<T> GroupSampler<T> {
 
     fn is_kept(&self, group: &SampledGroup<T>, demand: &Demand) -> Result<bool, SamplingError> {
         let (rewards, right) = (&group.rewards, group.right);
-        let refused = |why: &str| SamplingError::Group {
-            step: self.step,
-            found: rewards.len(),
-            expected: demand.group_size,
-            why: why.to_owned(),
+        let refused = |why: &str| {
+            let (count, expected) = (rewards.len(), demand.group_size);
+            let problem =
+                format!("a group of {count} rewards ({why}), expected {expected} finite ones");
+            SamplingError { step: self.step, problem }
         };
         if rewards.len() != demand.group_size {
             return Err(refused("another number"));

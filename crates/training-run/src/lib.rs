@@ -6,7 +6,7 @@
 //! | [`schedule`], [`packing`], [`partition`] | the learning rate, micro-batches, and the partition over ranks |
 //! | [`dynamic_sampling`], [`overlong`] | the responses that a step trains on |
 //! | [`metrics`], [`token_record`] | metrics of a step, and values of each token |
-//! | [`run_directory`], [`saved_rollouts`], [`run_file`] | the folder of a run, its rollouts on disk, and errors |
+//! | [`run_directory`], [`saved_rollouts`] | the folder of a run, and its rollouts on disk |
 //! | [`manifest`], [`resume`], [`deadline`] | checkpoints: checksums, resuming, and the deadline |
 
 pub mod config;
@@ -20,7 +20,6 @@ pub mod partition;
 pub mod resume;
 mod retention;
 pub mod run_directory;
-pub mod run_file;
 pub mod saved_rollouts;
 pub mod schedule;
 pub mod token_record;

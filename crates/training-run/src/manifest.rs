@@ -160,11 +160,10 @@ impl Manifest {
 /// Compares the files of the checkpoint `folder` with its manifest. `count` processes share the work, and this is number `index`:
 /// together they read each file once.
 pub fn check(folder: &Path, share: (usize, usize)) -> Checked {
-    let checked = compare(folder, share);
-    checked.unwrap_or_else(|damage| Checked::Damaged(vec![damage]))
+    compare(folder, share).unwrap_or_else(|damage| Checked::Damaged(vec![damage]))
 }
 
-/// Does what [`check`] does; a damage to the manifest or the state is an error.
+/// A damage to the manifest or the state is an error.
 fn compare(folder: &Path, share: (usize, usize)) -> Result<Checked, String> {
     let read = |name: &str| match read_at_most(&folder.join(name), LONGEST_TEXT_BYTES) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -13,7 +13,6 @@ use crate::config::{Commits, Run};
 use crate::manifest::Checked;
 use crate::metrics::{StepMetrics, read_metrics};
 use crate::run_directory::{Checkpoint, RunDirectory, STATE_FILE, trainer_file};
-use crate::run_file::RunFileError;
 
 pub use changes::Change;
 
@@ -92,8 +91,8 @@ pub struct Start {
 ///
 /// # Errors
 ///
-/// [`RunFileError`], which describes the fault, or the error of `check`.
-pub fn origin<E: From<RunFileError>>(
+/// [`FileError`], which describes the fault, or the error of `check`.
+pub fn origin<E: From<FileError>>(
     root: &Path,
     resolved: &str,
     resume: &Resume,
@@ -116,7 +115,7 @@ pub fn origin<E: From<RunFileError>>(
             let problem = format!(
                 "holds a run{checkpoint}, expected none with --resume {resume} (remove the folder, or choose another `name`)"
             );
-            return Err(RunFileError::of(root, problem).into());
+            return Err(FileError::content(root, problem).into());
         }
         changes = changes_of(&directory, resolved)?;
         Some(directory)
@@ -134,7 +133,7 @@ pub fn origin<E: From<RunFileError>>(
                          run that is whole)",
                         damage.join("; ")
                     );
-                    return Err(RunFileError::of(&named.path, problem).into());
+                    return Err(FileError::content(&named.path, problem).into());
                 }
                 Checked::Unknown => notes.push(unchecked(&named)),
                 Checked::Whole => {}
@@ -159,7 +158,7 @@ pub fn origin<E: From<RunFileError>>(
 /// # Errors
 ///
 /// A record that cannot be read.
-pub fn recorded_commits(run: &Run, resume: &Resume) -> Result<Commits, RunFileError> {
+pub fn recorded_commits(run: &Run, resume: &Resume) -> Result<Commits, FileError> {
     let root = run.output_directory();
     if root.join("config.toml").exists() {
         return RunDirectory::recorded_commits(&root);
@@ -174,7 +173,7 @@ pub fn recorded_commits(run: &Run, resume: &Resume) -> Result<Commits, RunFileEr
 }
 
 /// Refuses metrics that end before `step`: a second process wrote them, or an edit cut them.
-fn check_rows(path: &Path, step: u64) -> Result<(), RunFileError> {
+fn check_rows(path: &Path, step: u64) -> Result<(), FileError> {
     if !path.exists() {
         return Ok(());
     }
@@ -184,13 +183,13 @@ fn check_rows(path: &Path, step: u64) -> Result<(), RunFileError> {
             "ends with step {ends}, before the checkpoint of step {step}; expected a row for every step (--resume takes an \
              earlier checkpoint, or this one under another `name`)"
         );
-        return Err(RunFileError::of(path, problem));
+        return Err(FileError::content(path, problem));
     }
     Ok(())
 }
 
 /// Returns the run in its folder, from the newest undamaged checkpoint.
-fn newest_complete<E: From<RunFileError>>(
+fn newest_complete<E: From<FileError>>(
     directory: RunDirectory,
     notes: &mut Vec<String>,
     mut check: impl FnMut(&Checkpoint) -> Result<Checked, E>,
@@ -220,7 +219,7 @@ fn newest_complete<E: From<RunFileError>>(
         let problem = format!(
             "no checkpoint is whole: {damage}; expected one (remove the folder to begin again)"
         );
-        return Err(RunFileError::of(directory.root(), problem).into());
+        return Err(FileError::content(directory.root(), problem).into());
     }
     Ok(Origin::GoOn(directory, None))
 }
@@ -231,12 +230,12 @@ fn unchecked(checkpoint: &Checkpoint) -> String {
 }
 
 /// Lists the fields that change for the run in the folder.
-fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, RunFileError> {
+fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, FileError> {
     let path = directory.config();
     let table = |text: &str| {
         text.parse::<toml::Table>().map_err(|error| {
             let problem = format!("{}, expected the configuration of a run", error.message());
-            RunFileError::of(&path, problem)
+            FileError::content(&path, problem)
         })
     };
     let text = read_text_at_most(&path, LONGEST_TEXT_BYTES);
@@ -255,7 +254,7 @@ fn changes_of(directory: &RunDirectory, resolved: &str) -> Result<Vec<Change>, R
         "holds a run with another configuration: `{field}` is {before} there, {now} now{also}; expected the same one (a copy may \
          have another: choose another `name`, with --resume {root})"
     );
-    Err(RunFileError::of(directory.root(), problem))
+    Err(FileError::content(directory.root(), problem))
 }
 
 fn lies_in(path: &Path, root: &Path) -> bool {
@@ -266,17 +265,18 @@ fn lies_in(path: &Path, root: &Path) -> bool {
 }
 
 /// Finds the checkpoint that a path names: the path itself, or the latest of a run's folder.
-fn find_checkpoint(path: &Path) -> Result<Checkpoint, RunFileError> {
+fn find_checkpoint(path: &Path) -> Result<Checkpoint, FileError> {
     let state_file = trainer_file(STATE_FILE);
     let state = path.join(&state_file);
     if state.is_file() {
         return Ok(Checkpoint { step: step_of(&state)?, path: path.to_path_buf() });
     }
-    let absent = |fault: String| RunFileError::Content {
-        place: format!("--resume {}", path.display()),
-        problem: format!(
-            "{fault}, expected a checkpoint (a folder step-N that holds {state_file}) or the folder of a run"
-        ),
+    let absent = |fault: String| {
+        let place = format!("--resume {}", path.display());
+        let expected = format!(
+            "a checkpoint (a folder step-N that holds {state_file}) or the folder of a run"
+        );
+        FileError::at(place, format!("{fault}, expected {expected}"))
     };
     if path.join("checkpoints").is_dir() {
         let latest = RunDirectory::open(path)?.latest_checkpoint()?;
@@ -285,9 +285,10 @@ fn find_checkpoint(path: &Path) -> Result<Checkpoint, RunFileError> {
     Err(absent(describe(path)))
 }
 
-fn step_of(state: &Path) -> Result<u64, RunFileError> {
-    let fault =
-        |fault: String| RunFileError::of(state, format!("{fault}, expected an object with `step`"));
+fn step_of(state: &Path) -> Result<u64, FileError> {
+    let fault = |fault: String| {
+        FileError::content(state, format!("{fault}, expected an object with `step`"))
+    };
     let bytes =
         read_at_most(state, LONGEST_TEXT_BYTES).map_err(|error| fault(error.to_string()))?;
     let value: serde_json::Value =

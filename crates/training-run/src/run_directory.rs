@@ -15,6 +15,7 @@ mod resuming;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -26,7 +27,6 @@ use whole_file::{
 use crate::config::{CheckpointSection, Commits};
 use crate::metrics::read_metrics;
 use crate::retention::{scores, surplus};
-use crate::run_file::{RunFileError, entries};
 
 /// Folder of the trainer's own files within a checkpoint.
 pub const TRAINER_FOLDER: &str = "trainer";
@@ -62,15 +62,15 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`RunFileError`] if it holds metrics or checkpoints already, or a write that failed.
-    pub fn create(root: &Path) -> Result<Self, RunFileError> {
+    /// [`FileError`] if it holds metrics or checkpoints already, or a write that failed.
+    pub fn create(root: &Path) -> Result<Self, FileError> {
         let directory = Self { root: root.to_path_buf() };
         // A run that was killed before its configuration was written leaves empty folders.
         let has_checkpoints =
             fs::read_dir(directory.checkpoints()).is_ok_and(|mut found| found.next().is_some());
         if directory.metrics().exists() || has_checkpoints {
             let problem = "already holds a run, expected an empty or new folder (resume it, or choose another name)";
-            return Err(RunFileError::of(root, problem));
+            return Err(FileError::content(root, problem));
         }
         for folder in [directory.samples(), directory.checkpoints()] {
             fs::create_dir_all(&folder).map_err(FileError::of(&folder, "create the folder"))?;
@@ -82,8 +82,8 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`RunFileError`] if it holds none.
-    pub fn open(root: &Path) -> Result<Self, RunFileError> {
+    /// [`FileError`] if it holds none.
+    pub fn open(root: &Path) -> Result<Self, FileError> {
         let directory = Self { root: root.to_path_buf() };
         if directory.checkpoints().is_dir() { Ok(directory) } else { Err(no_run(root)) }
     }
@@ -92,20 +92,20 @@ impl RunDirectory {
     ///
     /// # Errors
     ///
-    /// [`RunFileError`] if another process trains it, or a folder or file cannot be created.
-    pub fn lock(root: &Path) -> Result<FolderLock, RunFileError> {
+    /// [`FileError`] if another process trains it, or a folder or file cannot be created.
+    pub fn lock(root: &Path) -> Result<FolderLock, FileError> {
         fs::create_dir_all(root).map_err(FileError::of(root, "create the folder"))?;
         let lock = FolderLock::take(root).map_err(FileError::of(root, "lock"))?;
         let problem = "another process trains this run, expected one at a time";
-        lock.ok_or_else(|| RunFileError::of(root, problem))
+        lock.ok_or_else(|| FileError::content(root, problem))
     }
 
     /// Checks that `latest` is still the newest checkpoint.
     ///
     /// # Errors
     ///
-    /// [`RunFileError`] if it is not, or a file `latest` that cannot be read.
-    pub fn check_latest(&self, latest: Option<&Checkpoint>) -> Result<(), RunFileError> {
+    /// [`FileError`] if it is not, or a file `latest` that cannot be read.
+    pub fn check_latest(&self, latest: Option<&Checkpoint>) -> Result<(), FileError> {
         let now = self.latest_checkpoint()?;
         if now.as_ref() == latest {
             return Ok(());
@@ -115,15 +115,15 @@ impl RunDirectory {
         let problem = format!(
             "another process trained this run meanwhile, up to {latest}; expected it as it was (start again)"
         );
-        Err(RunFileError::of(&self.root, problem))
+        Err(FileError::content(&self.root, problem))
     }
 
     /// Opens the folder of a run for reading alone: metrics suffice, without checkpoints.
     ///
     /// # Errors
     ///
-    /// [`RunFileError`] if it holds none.
-    pub fn view(root: &Path) -> Result<Self, RunFileError> {
+    /// [`FileError`] if it holds none.
+    pub fn view(root: &Path) -> Result<Self, FileError> {
         let directory = Self { root: root.to_path_buf() };
         let is_run = directory.metrics().is_file() || directory.checkpoints().is_dir();
         if is_run { Ok(directory) } else { Err(no_run(root)) }
@@ -174,7 +174,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A folder that cannot be created.
-    pub fn rank_log(&self, rank: usize) -> Result<PathBuf, RunFileError> {
+    pub fn rank_log(&self, rank: usize) -> Result<PathBuf, FileError> {
         let folder = self.root.join("logs");
         fs::create_dir_all(&folder).map_err(FileError::of(&folder, "create the folder"))?;
         Ok(folder.join(format!("rank-{rank}.log")))
@@ -206,9 +206,9 @@ impl RunDirectory {
         config_text: &str,
         resolved: &impl Serialize,
         environment: &impl Serialize,
-    ) -> Result<(), RunFileError> {
+    ) -> Result<(), FileError> {
         self.write_configuration(config_text, resolved)?;
-        Ok(write_atomically(&self.root.join("environment.json"), &pretty_json(environment))?)
+        write_atomically(&self.root.join("environment.json"), &pretty_json(environment))
     }
 
     fn write_configuration(&self, text: &str, resolved: &impl Serialize) -> Result<(), FileError> {
@@ -221,11 +221,11 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A write that failed.
-    pub fn write_commits(&self, commits: &Commits) -> Result<(), RunFileError> {
+    pub fn write_commits(&self, commits: &Commits) -> Result<(), FileError> {
         if commits.is_empty() {
             return Ok(());
         }
-        Ok(write_atomically(&self.root.join(HUB_FILE), &pretty_json(commits))?)
+        write_atomically(&self.root.join(HUB_FILE), &pretty_json(commits))
     }
 
     /// Reads the commits that a folder's run started with; none if it has no names of the hub, or is no run.
@@ -233,13 +233,12 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A file that cannot be read.
-    pub fn recorded_commits(root: &Path) -> Result<Commits, RunFileError> {
+    pub fn recorded_commits(root: &Path) -> Result<Commits, FileError> {
         let path = root.join(HUB_FILE);
         let Some(bytes) = if_there(&path, read_at_most(&path, LONGEST_TEXT_BYTES))? else {
             return Ok(Commits::new());
         };
-        let fault = |error: serde_json::Error| FileError::of(&path, "read")(error.into());
-        Ok(serde_json::from_slice(&bytes).map_err(fault)?)
+        serde_json::from_slice(&bytes).map_err(|error| FileError::of(&path, "read")(error.into()))
     }
 
     /// Starts the checkpoint after `step` steps; fill the folder, then pass it to [`RunDirectory::finish_checkpoint`].
@@ -247,8 +246,8 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A write that failed.
-    pub fn begin_checkpoint(&self, step: u64) -> Result<DirectoryInProgress, RunFileError> {
-        Ok(DirectoryInProgress::begin(&self.checkpoint(step))?)
+    pub fn begin_checkpoint(&self, step: u64) -> Result<DirectoryInProgress, FileError> {
+        DirectoryInProgress::begin(&self.checkpoint(step))
     }
 
     /// Gives the checkpoint its name, points `latest` at it, then removes all that `rules` do not keep.
@@ -262,7 +261,7 @@ impl RunDirectory {
         step: u64,
         folder: DirectoryInProgress,
         rules: &CheckpointSection,
-    ) -> Result<(), RunFileError> {
+    ) -> Result<(), FileError> {
         let scores = match rules.keep_best {
             0 => BTreeMap::new(),
             _ => scores(&read_metrics(&self.metrics())?, &rules.best_metric),
@@ -284,7 +283,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A file `latest` that cannot be read or names no checkpoint.
-    pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunFileError> {
+    pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, FileError> {
         let Some(name) = self.latest_name()? else { return Ok(None) };
         let path = self.checkpoints().join(&name);
         match step_of(&name) {
@@ -292,13 +291,13 @@ impl RunDirectory {
             _ => {
                 let problem =
                     format!("is {name:?}, expected the name of a folder beside it, step-N");
-                Err(RunFileError::of(&self.latest(), problem))
+                Err(FileError::content(&self.latest(), problem))
             }
         }
     }
 
     /// The name that `latest` holds; `None` before the first checkpoint.
-    fn latest_name(&self) -> Result<Option<String>, RunFileError> {
+    fn latest_name(&self) -> Result<Option<String>, FileError> {
         let pointer = self.latest();
         let text = if_there(&pointer, read_text_at_most(&pointer, LONGEST_TEXT_BYTES))?;
         Ok(text.map(|text| text.trim().to_owned()))
@@ -309,8 +308,8 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A write that failed.
-    pub fn point_latest_at(&self, step: u64) -> Result<(), RunFileError> {
-        Ok(write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())?)
+    pub fn point_latest_at(&self, step: u64) -> Result<(), FileError> {
+        write_atomically(&self.latest(), format!("step-{step}\n").as_bytes())
     }
 
     /// Lists all complete checkpoints, by step.
@@ -318,7 +317,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A folder that cannot be read.
-    pub fn list_checkpoints(&self) -> Result<Vec<Checkpoint>, RunFileError> {
+    pub fn list_checkpoints(&self) -> Result<Vec<Checkpoint>, FileError> {
         let checkpoint =
             |path: PathBuf| Some(Checkpoint { step: step_of(file_name(&path))?, path });
         let mut checkpoints: Vec<Checkpoint> =
@@ -326,6 +325,13 @@ impl RunDirectory {
         checkpoints.sort_by_key(|checkpoint| checkpoint.step);
         Ok(checkpoints)
     }
+}
+
+/// Lists the paths in a folder, in no order.
+pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
+    let entries = fs::read_dir(folder)
+        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>());
+    entries.map_err(FileError::of(folder, "read"))
 }
 
 fn step_of(name: &str) -> Option<u64> {
@@ -337,12 +343,16 @@ fn file_name(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
 }
 
-fn no_run(root: &Path) -> RunFileError {
-    RunFileError::of(root, "holds no run, expected a folder with config.toml and checkpoints")
+fn no_run(root: &Path) -> FileError {
+    FileError::content(root, "holds no run, expected a folder with config.toml and checkpoints")
 }
 
 /// A file of JSON, indented.
-pub(crate) fn pretty_json(value: &impl Serialize) -> Vec<u8> {
+///
+/// # Panics
+///
+/// If a value cannot be serialised: a bug in its type.
+pub fn pretty_json(value: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(value).expect("plain structs are valid JSON");
     text.push(b'\n');
     text

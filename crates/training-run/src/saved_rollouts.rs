@@ -21,7 +21,7 @@ use whole_file::{
 pub use origin::{RolloutOrigin, fingerprint, first_difference, weight_files};
 
 use crate::dynamic_sampling::{GroupSampler, SamplingStatistics, StepGroups};
-use crate::run_file::{RunFileError, entries};
+use crate::run_directory::entries;
 
 /// Everything that one step sampled.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,7 +62,7 @@ impl SavedRollouts {
     /// # Errors
     ///
     /// A folder that cannot be created.
-    pub fn create(directory: &Path, origin: RolloutOrigin) -> Result<Self, RunFileError> {
+    pub fn create(directory: &Path, origin: RolloutOrigin) -> Result<Self, FileError> {
         fs::create_dir_all(directory).map_err(FileError::of(directory, "create the folder"))?;
         Ok(Self { directory: directory.to_path_buf(), origin })
     }
@@ -72,7 +72,7 @@ impl SavedRollouts {
     /// # Errors
     ///
     /// A folder that cannot be read.
-    pub fn open(directory: &Path, origin: RolloutOrigin) -> Result<Self, RunFileError> {
+    pub fn open(directory: &Path, origin: RolloutOrigin) -> Result<Self, FileError> {
         let files = Self { directory: directory.to_path_buf(), origin };
         files.steps()?;
         Ok(files)
@@ -113,11 +113,11 @@ impl SavedRollouts {
     ///
     /// # Errors
     ///
-    /// [`RunFileError`], naming the file, and what is wrong with it.
-    pub fn read<T: DeserializeOwned>(&self, step: u64) -> Result<SavedStep<T>, RunFileError> {
+    /// [`FileError`], naming the file, and what is wrong with it.
+    pub fn read<T: DeserializeOwned>(&self, step: u64) -> Result<SavedStep<T>, FileError> {
         let path = self.path(step);
         let Some(file) = if_there(&path, open_regular(&path))? else {
-            return Err(RunFileError::of(&self.directory, missing(step, &self.steps()?)));
+            return Err(FileError::content(&self.directory, missing(step, &self.steps()?)));
         };
         let mut lines = Lines {
             path: &path,
@@ -126,7 +126,7 @@ impl SavedRollouts {
         };
         let header: Header = lines.next()?;
         if let Some(difference) = header.origin.difference(&self.origin) {
-            return Err(RunFileError::of(&path, format!("sampled by another run: {difference}")));
+            return Err(FileError::content(&path, format!("sampled by another run: {difference}")));
         }
         if header.step != step {
             return Err(lines.fault(&format!("step {}, expected {step}", header.step)));
@@ -141,7 +141,7 @@ impl SavedRollouts {
     }
 
     /// Lists the steps in the folder, ascending.
-    fn steps(&self) -> Result<Vec<u64>, RunFileError> {
+    fn steps(&self) -> Result<Vec<u64>, FileError> {
         let number = |path: &PathBuf| -> Option<u64> {
             path.file_name()?.to_str()?.strip_prefix("step-")?.strip_suffix(".jsonl")?.parse().ok()
         };
@@ -176,20 +176,20 @@ struct Lines<'a> {
 }
 
 impl Lines<'_> {
-    fn next<T: DeserializeOwned>(&mut self) -> Result<T, RunFileError> {
+    fn next<T: DeserializeOwned>(&mut self) -> Result<T, FileError> {
         self.number += 1;
         let text = match self.rest.next() {
             Some(Ok(NumberedLine { number, bytes, .. })) => {
                 self.number = number;
                 bytes
             }
-            Some(Err(error)) => return Err(FileError::of(self.path, "read")(error).into()),
+            Some(Err(error)) => return Err(FileError::of(self.path, "read")(error)),
             None => return Err(self.fault("the file ends here, expected another line")),
         };
         serde_json::from_slice(&text).map_err(|error| self.fault(&plain_words(&error.to_string())))
     }
 
-    fn fault(&self, problem: &str) -> RunFileError {
-        RunFileError::of(self.path, format!("line {}: {problem}", self.number))
+    fn fault(&self, problem: &str) -> FileError {
+        FileError::content(self.path, format!("line {}: {problem}", self.number))
     }
 }

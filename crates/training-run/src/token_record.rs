@@ -123,13 +123,10 @@ pub fn token_lines(records: &[TokenRecord]) -> String {
     records.iter().map(line).collect()
 }
 
-fn shortened<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(values.iter().map(|&value| short(value)))
-}
-
 /// Rounds to [`DIGITS`] significant digits, which are enough for reading and save disk space. A 0 loses its sign.
-fn short(value: f64) -> f64 {
-    format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value) + 0.0
+fn shortened<S: Serializer>(values: &[f64], serializer: S) -> Result<S::Ok, S::Error> {
+    let short = |&value: &f64| format!("{value:.*e}", DIGITS - 1).parse().unwrap_or(value) + 0.0;
+    serializer.collect_seq(values.iter().map(short))
 }
 
 #[cfg(test)]

@@ -1,27 +1,34 @@
 //! Error of a file or directory that was not written or read.
 
+use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use thiserror::Error;
 
-/// A file or directory that cannot be read or written; a failed write leaves the previous content.
-#[derive(Debug, Error)]
-#[error("{}: cannot {action}: {source}", path.display())]
+/// Why a file or directory cannot be read, written or used; a failed write leaves the previous content.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{place}: {problem}")]
 pub struct FileError {
-    /// The file or directory.
-    pub path: PathBuf,
-    /// Operation that failed.
-    pub action: &'static str,
-    /// The system's error.
-    pub source: io::Error,
+    place: String,
+    problem: String,
 }
 
 impl FileError {
     /// Returns a function that wraps the error of `action` on `path`.
     pub fn of(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
-        move |source| Self { path, action, source }
+        move |error| Self::content(&path, format!("cannot {action}: {error}"))
+    }
+
+    /// A fault in the content of a file or directory, and what was expected.
+    pub fn content(path: &Path, problem: impl Display) -> Self {
+        Self::at(path.display(), problem)
+    }
+
+    /// A fault at another place: a line of a file, the name of files, or an option.
+    pub fn at(place: impl Display, problem: impl Display) -> Self {
+        Self { place: place.to_string(), problem: problem.to_string() }
     }
 }
 

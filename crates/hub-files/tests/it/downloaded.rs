@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use hub_files::{Hub, HubError, ModelParts};
+use hub_files::{Hub, ModelParts};
 use model_files::hub_name::{HubName, Snapshot};
+use whole_file::FileError;
 
 use crate::server::{COMMIT, Fault, Server};
 
@@ -13,7 +14,7 @@ fn weights() -> Vec<u8> {
     (0..300_000_u32).flat_map(u32::to_le_bytes).collect()
 }
 
-fn model(server: &Server, cache: &Path) -> Result<Snapshot, HubError> {
+fn model(server: &Server, cache: &Path) -> Result<Snapshot, FileError> {
     let hub = Hub::new(cache.to_path_buf(), Some(&server.endpoint));
     hub.model(&HubName::parse("o/n").expect("the test goes on"), None, ModelParts::All, &|_| {})
 }

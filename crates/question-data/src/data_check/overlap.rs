@@ -6,9 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use serde::Serialize;
 
-use super::lengths::LengthError;
-use super::placed::Placed;
-use super::scripts::is_word_by_itself;
+use super::statistics::{LengthError, Placed, is_word_by_itself};
 use crate::dataset::{QuestionFile, read_rows};
 use crate::ground_truth::RewardKinds;
 use crate::question_key::letters_key;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::placed::Placed;
+use super::statistics::Placed;
 
 /// Least number of words of a beginning or ending.
 const FEWEST_WORDS: usize = 4;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::placed::Placed;
+use super::statistics::Placed;
 use crate::dataset::same_answer;
 use crate::ground_truth::RewardKinds;
 use crate::question_key::{equal_keys, letters_key, symbols_key};

@@ -1,13 +1,9 @@
-//! Report of all findings in one file.
-
 use serde::Serialize;
 
-use super::answers::AnswerKinds;
-use super::lengths::Lengths;
 use super::overlap::Overlap;
 use super::phrases::Phrase;
 use super::repeats::{Conflict, Repeats};
-use super::scripts::ScriptRows;
+use super::statistics::{AnswerKinds, Lengths, ScriptRows};
 use crate::dataset::{BadRows, Duplicates, QuestionFile};
 
 /// Largest number of rows listed in a refusal.

@@ -2,38 +2,32 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io::Cursor;
 use std::path::Path;
 
 use csv::{ByteRecord, ReaderBuilder};
 use serde_json::Value;
+use whole_file::FileError;
 
 use super::packed_size::read_table;
-use super::row::{Row, Rows, read_error, utf8};
-use super::{BadRow, DatasetError, RowPlace, RowProblem};
+use super::row::{Row, Take, utf8};
+use super::{BadRow, RowPlace, RowProblem};
 
-pub(super) fn csv_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
-    let name = path.to_path_buf();
-    let failed = move |error: std::io::Error| read_error(&name, error);
-    let bytes = read_table(file).map_err(&failed)?;
+pub(super) fn csv_rows(path: &Path, file: File, take: &mut Take<'_>) -> Result<bool, FileError> {
+    let failed = |error: csv::Error| FileError::of(path, "read")(error.into());
+    let bytes = read_table(file).map_err(FileError::of(path, "read"))?;
     // Rows of another length are bad rows, not the end of the file.
-    let mut reader = ReaderBuilder::new().flexible(true).from_reader(Cursor::new(bytes));
-    let header = reader.byte_headers().map_err(|error| failed(error.into()))?;
-    let names = column_names(header).map_err(|problem| {
-        let row = BadRow { place: RowPlace::Line(1), problem };
-        DatasetError::of_row(path, row)
-    })?;
-    Ok(Box::new(std::iter::from_fn(move || {
-        let mut record = ByteRecord::new();
-        match reader.read_byte_record(&mut record) {
-            Err(error) => Some(Err(failed(error.into()))),
-            Ok(false) => None,
-            Ok(true) => {
-                let place = RowPlace::Line(line(&record, reader.get_ref().get_ref()));
-                Some(Ok((place, row(&names, &record))))
-            }
+    let mut reader = ReaderBuilder::new().flexible(true).from_reader(bytes.as_slice());
+    let header = reader.byte_headers().map_err(failed)?;
+    let refused = |problem| BadRow { place: RowPlace::Line(1), problem }.error(path);
+    let names = column_names(header).map_err(refused)?;
+    let mut record = ByteRecord::new();
+    while reader.read_byte_record(&mut record).map_err(failed)? {
+        let place = RowPlace::Line(line(&record, &bytes));
+        if !take(place, row(&names, &record))? {
+            return Ok(false);
         }
-    })))
+    }
+    Ok(true)
 }
 
 /// Names of the columns, in order. Only columns without a name may be several.
@@ -61,7 +55,8 @@ fn line(record: &ByteRecord, file: &[u8]) -> usize {
 fn row(names: &[String], record: &ByteRecord) -> Result<Row, RowProblem> {
     let (cells, columns) = (record.len(), names.len());
     if cells != columns {
-        return Err(RowProblem::Cells { cells, columns });
+        let words = format!("the number of cells is {cells}, expected {columns} as in the header");
+        return Err(RowProblem::new(words));
     }
     let cell = |(name, cell): (&String, &[u8])| Ok((name.clone(), Value::from(utf8(cell)?)));
     names.iter().zip(record).map(cell).collect()

@@ -1,9 +1,8 @@
-//! Error of a data set that cannot be read or made.
+//! Rows of a file that are no questions, and errors of a whole file.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use code_sandbox::UnitTestsError;
 use messages::shown;
 use thiserror::Error;
 use whole_file::FileError;
@@ -16,76 +15,6 @@ pub(crate) const LONGEST_PROBLEM: usize = 1000;
 
 /// Largest number of rows that a message lists.
 const LISTED: usize = 10;
-
-/// Error of a data set that cannot be read or made.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum DatasetError {
-    /// The file is absent, or cannot be read or decompressed.
-    #[error(transparent)]
-    Read(#[from] FileError),
-    /// The file name has no supported extension.
-    #[error("{}: unknown kind of file, expected a name ending in {KINDS_OF_FILE}", path.display())]
-    Extension {
-        /// The file.
-        path: PathBuf,
-    },
-    /// No column, or no known one, holds the question or the answer.
-    #[error("{}{place}: {}", path.display(), shown(problem, LONGEST_PROBLEM))]
-    Columns {
-        /// The file.
-        path: PathBuf,
-        /// The first row.
-        place: RowPlace,
-        /// Columns found, and expected ones.
-        problem: String,
-    },
-    /// Rows without a question or a readable answer; all of them.
-    #[error("{}", list_bad_rows(path, rows, *count))]
-    Rows {
-        /// The file.
-        path: PathBuf,
-        /// Bad rows, at least one.
-        rows: Vec<BadRow>,
-        /// Number of rows read.
-        count: usize,
-    },
-    /// Questions occur more than once, and `duplicates` is `"error"`.
-    #[error(
-        "{}: {} questions stand there more than once, expected each once where duplicates is \"error\": {}",
-        path.display(), groups.len(), list_groups(groups)
-    )]
-    Duplicates {
-        /// The file.
-        path: PathBuf,
-        /// Rows of each such question.
-        groups: Vec<Vec<RowPlace>>,
-    },
-    /// The file has no question.
-    #[error("{}: no questions, expected at least one row", path.display())]
-    Empty {
-        /// The file.
-        path: PathBuf,
-    },
-    /// An arithmetic task cannot give the questions asked for.
-    #[error("arithmetic: {problem}")]
-    Arithmetic {
-        /// Problem, and the expected value.
-        problem: String,
-    },
-}
-
-impl DatasetError {
-    /// The file has no question.
-    pub(super) fn empty(path: &Path) -> Self {
-        Self::Empty { path: path.to_owned() }
-    }
-
-    /// The one row that was read is no question; nothing of the file can be used.
-    pub(super) fn of_row(path: &Path, row: BadRow) -> Self {
-        Self::Rows { path: path.to_owned(), rows: vec![row], count: 1 }
-    }
-}
 
 /// Place of a row, counted from 1. Prints as the suffix of a file name: `:7` or `: row 7`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,59 +50,33 @@ impl fmt::Display for RowPlace {
     }
 }
 
-/// Problem of one row.
+/// Problem of one row, in words.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum RowProblem {
-    /// The line is no JSON object.
-    #[error("not a JSON object: {0}")]
-    NotAnObject(String),
-    /// Bytes are not UTF-8: most often a file in Latin-1.
-    #[error(
-        "byte {place} is 0x{byte:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)"
-    )]
-    NotUtf8 {
-        /// Place in the line, or in the cell of a table, counted from 1.
-        place: usize,
-        /// The invalid byte.
-        byte: u8,
-    },
-    /// A CSV row does not fit the header.
-    #[error("the number of cells is {cells}, expected {columns} as in the header")]
-    Cells {
-        /// Cells of the row.
-        cells: usize,
-        /// Names in the header.
-        columns: usize,
-    },
-    /// A field is absent, empty or of the wrong type.
-    #[error("field `{field}` {problem}")]
-    Field {
-        /// Name of the field; dots lead inside.
-        field: String,
-        /// Problem, and the expected value.
-        problem: String,
-    },
-    /// The answer exists, but the verifier cannot read it: no response could be right.
-    #[error("answer {answer:?} cannot be read: {why}, expected one that reward-math can compare")]
-    Answer {
-        /// Answer as written in the file.
-        answer: String,
-        /// The verifier's error.
-        why: reward_math::ParseError,
-    },
-    /// The answer of a programming task holds no unit tests.
-    #[error("the tests cannot be read: {why}")]
-    Tests {
-        /// The parser's error.
-        why: UnitTestsError,
-    },
+#[error("{words}")]
+pub struct RowProblem {
+    words: String,
+    /// True if there is an answer, but the verifier cannot read it: no response could be right.
+    pub(crate) has_answer: bool,
 }
 
 impl RowProblem {
+    pub(super) fn new(words: impl Into<String>) -> Self {
+        Self { words: words.into(), has_answer: false }
+    }
+
+    /// A line or element of a list is no JSON object.
+    pub(super) fn not_an_object(reason: &str) -> Self {
+        Self::new(format!("not a JSON object: {reason}"))
+    }
+
     /// A field, whose dots lead inside, is absent, empty or of the wrong type.
-    pub(super) fn of_field(field: &str, problem: impl Into<String>) -> Self {
-        Self::Field { field: field.to_owned(), problem: problem.into() }
+    pub(super) fn of_field(field: &str, problem: impl fmt::Display) -> Self {
+        Self::new(format!("field `{field}` {problem}"))
+    }
+
+    /// The answer or its tests cannot be read.
+    pub(super) fn of_answer(words: String) -> Self {
+        Self { words, has_answer: true }
     }
 }
 
@@ -186,28 +89,39 @@ pub struct BadRow {
     pub problem: RowProblem,
 }
 
-fn list_bad_rows(path: &Path, rows: &[BadRow], count: usize) -> String {
-    let one = |row: &BadRow| {
-        let problem = shown(&row.problem.to_string(), LONGEST_PROBLEM);
-        format!("{}{}: {problem}", path.display(), row.place)
-    };
-    if let [row] = rows {
-        return one(row);
+impl BadRow {
+    /// The error of a file of which this row leaves nothing to be used.
+    pub(super) fn error(&self, path: &Path) -> FileError {
+        let place = format_args!("{}{}", path.display(), self.place);
+        FileError::at(place, shown(&self.problem.to_string(), LONGEST_PROBLEM))
     }
-    let listed: Vec<String> = rows.iter().take(LISTED).map(one).collect();
+}
+
+/// The error of a file without a question.
+pub(super) fn no_questions(path: &Path) -> FileError {
+    FileError::content(path, "no questions, expected at least one row")
+}
+
+/// The error of a file with bad rows, of `count` rows that were read.
+pub(super) fn bad_rows(path: &Path, rows: &[BadRow], count: usize) -> FileError {
+    if let [row] = rows {
+        return row.error(path);
+    }
+    let listed: Vec<String> =
+        rows.iter().take(LISTED).map(|row| row.error(path).to_string()).collect();
     let more = match rows.len().saturating_sub(LISTED) {
         0 => String::new(),
         more => format!("\n  and {more} more"),
     };
-    let bad = rows.len();
-    format!(
-        "{}: {bad} of {count} rows are invalid (bad_rows = \"drop\" leaves them out):\n  {}{more}",
-        path.display(),
-        listed.join("\n  ")
-    )
+    let (bad, listed) = (rows.len(), listed.join("\n  "));
+    let problem = format!(
+        "{bad} of {count} rows are invalid (bad_rows = \"drop\" leaves them out):\n  {listed}{more}"
+    );
+    FileError::content(path, problem)
 }
 
-fn list_groups(groups: &[Vec<RowPlace>]) -> String {
+/// The error of a file with questions that occur more than once, where that is not allowed.
+pub(super) fn repeated(path: &Path, groups: &[Vec<RowPlace>]) -> FileError {
     let one = |group: &Vec<RowPlace>| {
         let numbers: Vec<String> =
             group.iter().take(LISTED).map(|place| place.number().to_string()).collect();
@@ -215,5 +129,10 @@ fn list_groups(groups: &[Vec<RowPlace>]) -> String {
     };
     let listed: Vec<String> = groups.iter().take(LISTED).map(one).collect();
     let more = if groups.len() > LISTED { ", …" } else { "" };
-    listed.join(", ") + more
+    let problem = format!(
+        "{} questions stand there more than once, expected each once where duplicates is \"error\": {}{more}",
+        groups.len(),
+        listed.join(", ")
+    );
+    FileError::content(path, problem)
 }

@@ -55,11 +55,7 @@ impl fmt::Display for Layout {
 }
 
 impl Layout {
-    /// Returns the columns that the file names, else those recognised in its first row.
-    ///
-    /// # Errors
-    ///
-    /// A message with the columns found, if question or answer are not among them.
+    /// Returns the columns that the file names, else those recognised in its first row; the error lists those that there are.
     pub(super) fn recognise(file: &QuestionFile, first: &Row) -> Result<Self, String> {
         let verl =
             at(first, "prompt").is_some() && at(first, "reward_model.ground_truth").is_some();

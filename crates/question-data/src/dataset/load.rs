@@ -1,16 +1,12 @@
 //! Reads the questions of a file, under the rules for bad rows and duplicates.
 
-use std::iter::once;
-use std::path::PathBuf;
-
 use code_sandbox::UnitTests;
 use reward_math::Options;
+use whole_file::FileError;
 
-use super::row::RawRow;
-use super::rows::rows;
-use super::{
-    BadRow, BadRows, DatasetError, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem,
-};
+use super::error::{bad_rows, no_questions, repeated};
+use super::rows::read_rows_of;
+use super::{BadRow, BadRows, Duplicates, Layout, Question, QuestionFile, RowPlace, RowProblem};
 use crate::ground_truth::{RewardKind, RewardKinds, accepted};
 use crate::question_key::{equal_keys, symbols_key};
 
@@ -53,66 +49,55 @@ impl QuestionSet {
 type ReadRow = (RowPlace, Result<Question, RowProblem>);
 
 /// Reads the columns of a file and all its rows in order, each answer by the kind of its source; a bad row is not an error here, and
-/// blank lines do not count.
+/// blank lines do not count. Rows of several files are numbered through.
 ///
 /// Reading stops after `limit` good rows. [`QuestionFile::bad_rows`] and [`QuestionFile::duplicates`] are not applied.
 pub(crate) fn read_rows(
     file: &QuestionFile,
     kinds: &RewardKinds,
-) -> Result<(Layout, Vec<ReadRow>), DatasetError> {
+) -> Result<(Layout, Vec<ReadRow>), FileError> {
     let path = &file.path;
     let stem = file.stem();
     let limit = if file.limit == 0 { usize::MAX } else { file.limit };
     let mut layout: Option<Layout> = None;
     let mut read: Vec<ReadRow> = Vec::new();
-    let mut good = 0;
-    for row in all_rows(file.files()) {
-        if good == limit {
+    let (mut good, mut last) = (0, 0);
+    for one in file.files() {
+        let before = last;
+        let goes_on = read_rows_of(one, &mut |place, row| {
+            let place = place.after(before);
+            last = place.number();
+            let question = match row {
+                Err(problem) => Err(problem),
+                Ok(row) => {
+                    if layout.is_none() {
+                        layout = Some(Layout::recognise(file, &row).map_err(|problem| {
+                            BadRow { place, problem: RowProblem::new(problem) }.error(path)
+                        })?);
+                    }
+                    let layout = layout.as_ref().expect("it was recognised in the first row");
+                    layout.question(&row, place, &stem, kinds)
+                }
+            };
+            let question = question.and_then(|question| readable(question, kinds));
+            good += usize::from(question.is_ok());
+            read.push((place, question));
+            Ok(good < limit)
+        })?;
+        if !goes_on {
             break;
         }
-        let (place, row) = row?;
-        let question = match (row, &mut layout) {
-            (Err(problem), _) => Err(problem),
-            (Ok(row), Some(layout)) => layout.question(&row, place, &stem, kinds),
-            (Ok(row), unknown) => {
-                let layout = Layout::recognise(file, &row).map_err(|problem| {
-                    DatasetError::Columns { path: path.clone(), place, problem }
-                })?;
-                unknown.insert(layout).question(&row, place, &stem, kinds)
-            }
-        };
-        let question = question.and_then(|question| readable(question, kinds));
-        good += usize::from(question.is_ok());
-        read.push((place, question));
     }
     match layout {
         Some(layout) => Ok((layout, read)),
-        None if read.is_empty() => Err(DatasetError::empty(path)),
+        None if read.is_empty() => Err(no_questions(path)),
         None => {
             let count = read.len();
             let bad = |(place, question): ReadRow| Some(BadRow { place, problem: question.err()? });
-            let rows = read.into_iter().filter_map(bad).collect();
-            Err(DatasetError::Rows { path: path.clone(), rows, count })
+            let rows: Vec<BadRow> = read.into_iter().filter_map(bad).collect();
+            Err(bad_rows(path, &rows, count))
         }
     }
-}
-
-/// The rows of several files, numbered through.
-fn all_rows(files: &[PathBuf]) -> impl Iterator<Item = Result<RawRow, DatasetError>> + use<'_> {
-    let of_file = |(index, path): (usize, &PathBuf)| {
-        let rows = rows(path).unwrap_or_else(|error| Box::new(once(Err(error))));
-        rows.map(move |row| (index, row))
-    };
-    let (mut file, mut before, mut last) = (0, 0, 0);
-    files.iter().enumerate().flat_map(of_file).map(move |(index, row)| {
-        let (place, row) = row?;
-        if index != file {
-            (file, before) = (index, last);
-        }
-        let place = place.after(before);
-        last = place.number();
-        Ok((place, row))
-    })
 }
 
 /// Reads the questions of a file, each answer by the kind of its source.
@@ -123,11 +108,8 @@ fn all_rows(files: &[PathBuf]) -> impl Iterator<Item = Result<RawRow, DatasetErr
 ///
 /// # Errors
 ///
-/// [`DatasetError`], which holds all bad rows; a file without questions is an error.
-pub fn read_questions(
-    file: &QuestionFile,
-    kinds: &RewardKinds,
-) -> Result<QuestionSet, DatasetError> {
+/// [`FileError`], which lists all bad rows; a file without questions is an error.
+pub fn read_questions(file: &QuestionFile, kinds: &RewardKinds) -> Result<QuestionSet, FileError> {
     let (_, rows) = read_rows(file, kinds)?;
     let (path, row_count) = (&file.path, rows.len());
     let mut places = Vec::with_capacity(row_count);
@@ -142,37 +124,32 @@ pub fn read_questions(
         }
     }
     if !set.bad_rows.is_empty() && file.bad_rows == BadRows::Error {
-        return Err(DatasetError::Rows {
-            path: path.clone(),
-            rows: set.bad_rows,
-            count: row_count,
-        });
+        return Err(bad_rows(path, &set.bad_rows, row_count));
     }
     if set.questions.is_empty() {
-        return Err(DatasetError::empty(path));
+        return Err(no_questions(path));
     }
     let keys: Vec<String> =
         set.questions.iter().map(|question| symbols_key(&question.text())).collect();
-    let repeated = equal_keys(&keys);
+    let repeats = equal_keys(&keys);
     drop(keys);
     let conflicts = |group: &Vec<usize>| {
         let first = &set.questions[group[0]];
         group.iter().any(|&row| !same_answer(&set.questions[row], first, kinds))
     };
-    let conflicting: Vec<bool> = repeated.iter().map(conflicts).collect();
-    set.repeated = repeated.len();
+    let conflicting: Vec<bool> = repeats.iter().map(conflicts).collect();
+    set.repeated = repeats.len();
     set.conflicting = conflicting.iter().filter(|&&conflict| conflict).count();
     match file.duplicates {
         Duplicates::Keep => {}
-        Duplicates::Error if repeated.is_empty() => {}
+        Duplicates::Error if repeats.is_empty() => {}
         Duplicates::Error => {
             let rows = |group: &Vec<usize>| group.iter().map(|&row| places[row]).collect();
-            let groups = repeated.iter().map(rows).collect();
-            return Err(DatasetError::Duplicates { path: path.clone(), groups });
+            return Err(repeated(path, &repeats.iter().map(rows).collect::<Vec<_>>()));
         }
         Duplicates::Drop => {
             let mut kept = vec![true; set.questions.len()];
-            for (group, conflict) in repeated.iter().zip(conflicting) {
+            for (group, conflict) in repeats.iter().zip(conflicting) {
                 for &row in &group[usize::from(!conflict)..] {
                     kept[row] = false;
                 }
@@ -182,7 +159,7 @@ pub fn read_questions(
             set.questions.retain(|_| flags.next().unwrap_or(true));
             set.dropped = before - set.questions.len();
             if set.questions.is_empty() {
-                return Err(DatasetError::empty(path));
+                return Err(no_questions(path));
             }
         }
     }
@@ -204,10 +181,13 @@ fn readable(question: Question, kinds: &RewardKinds) -> Result<Question, RowProb
     let kind = kinds.of(&question.source);
     let answer = &question.answer;
     let fault = if kind == RewardKind::Code {
-        UnitTests::read(answer).err().map(|why| RowProblem::Tests { why })
+        UnitTests::read(answer).err().map(|why| format!("the tests cannot be read: {why}"))
     } else {
-        let unread = |why| RowProblem::Answer { answer: answer.clone(), why };
-        kind.check(answer).err().map(unread)
+        kind.check(answer).err().map(|why| {
+            format!(
+                "answer {answer:?} cannot be read: {why}, expected one that reward-math can compare"
+            )
+        })
     };
-    fault.map_or(Ok(question), Err)
+    fault.map_or(Ok(question), |words| Err(RowProblem::of_answer(words)))
 }

@@ -8,46 +8,40 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 use parquet::record::Field;
 use serde_json::Value;
-use whole_file::LONGEST_LINE_BYTES;
+use whole_file::{FileError, LONGEST_LINE_BYTES};
 
+use super::RowPlace;
 use super::packed_size::UnpackedBytes;
 use super::parquet_pages::CheckedTable;
-use super::row::{Row, Rows, read_error};
-use super::{DatasetError, RowPlace};
+use super::row::{Row, Take};
 
-pub(super) fn parquet_rows(path: &Path, file: File) -> Result<Rows, DatasetError> {
-    let name = path.to_path_buf();
-    let failed = move |problem: String| {
-        read_error(&name, std::io::Error::other(format!("as parquet: {problem}")))
+pub(super) fn parquet_rows(
+    path: &Path,
+    file: File,
+    take: &mut Take<'_>,
+) -> Result<bool, FileError> {
+    let failed = |problem: String| {
+        FileError::of(path, "read")(std::io::Error::other(format!("as parquet: {problem}")))
     };
-    let packed_bytes = file.metadata().map_err(|source| read_error(path, source))?.len();
+    let packed_bytes = file.metadata().map_err(FileError::of(path, "read"))?.len();
     let mut unpacked = UnpackedBytes::of(packed_bytes);
-    let table = guarded(|| CheckedTable::new(file)).map_err(&failed)?;
-    check_columns(&table.metadata, packed_bytes).map_err(&failed)?;
-    let mut rows = table.rows();
-    let mut index = 0;
-    let mut broken = false;
-    Ok(Box::new(std::iter::from_fn(move || {
-        // After an error the reader's place is undefined: the error is the last thing it says.
-        if broken {
-            return None;
+    let table = guarded(|| CheckedTable::new(file)).map_err(failed)?;
+    check_columns(&table.metadata, packed_bytes).map_err(failed)?;
+    let (mut rows, mut index) = (table.rows(), 0);
+    while let Some(row) = guarded(|| rows.next().transpose()).map_err(failed)? {
+        let row = object(row.into_columns());
+        let bytes = text_bytes(&row);
+        if bytes > LONGEST_LINE_BYTES {
+            let problem = format!("a row of {bytes} bytes, expected at most {LONGEST_LINE_BYTES}");
+            return Err(failed(problem));
         }
-        let row = guarded(|| rows.next().transpose()).transpose()?.and_then(|row| {
-            let row = object(row.into_columns());
-            let bytes = text_bytes(&row);
-            if bytes > LONGEST_LINE_BYTES {
-                return Err(format!(
-                    "a row of {bytes} bytes, expected at most {LONGEST_LINE_BYTES}"
-                ));
-            }
-            unpacked.add(bytes as u64).map_err(|error| error.to_string())?;
-            Ok(row)
-        });
-        broken = row.is_err();
+        unpacked.add(bytes as u64).map_err(|error| failed(error.to_string()))?;
         index += 1;
-        let place = RowPlace::Row(index);
-        Some(row.map(|row| (place, Ok(row))).map_err(&failed))
-    })))
+        if !take(RowPlace::Row(index), Ok(row))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Refuses columns that unpack to more than belongs to the file, or whose values are too long, before a page is read.

@@ -1,5 +1,3 @@
-//! A question with its known answer.
-
 use model_files::chat_template::Message;
 use serde::{Deserialize, Serialize};
 

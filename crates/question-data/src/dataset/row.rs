@@ -1,29 +1,25 @@
 //! One row of a file of any kind.
 
-use std::path::Path;
-
 use serde_json::{Map, Value};
 use whole_file::FileError;
 
-use super::{DatasetError, RowPlace, RowProblem};
+use super::{RowPlace, RowProblem};
 
 /// Columns of one row.
 pub(super) type Row = Map<String, Value>;
 
-/// One row as read: its place, and the columns or the reason why there are none.
-pub(super) type RawRow = (RowPlace, Result<Row, RowProblem>);
+/// Takes the rows of a file, in order: its place, and the columns or the reason why there are none. False ends the reading.
+pub(super) type Take<'a> =
+    dyn FnMut(RowPlace, Result<Row, RowProblem>) -> Result<bool, FileError> + 'a;
 
-/// Rows of a file, in order. An outer error ends the file: the rest cannot be read.
-pub(super) type Rows = Box<dyn Iterator<Item = Result<RawRow, DatasetError>>>;
-
-/// Decodes the text of a line or cell.
+/// Decodes the text of a line or cell; most often a file in Latin-1 has none.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let index = error.valid_up_to();
-        RowProblem::NotUtf8 { place: index + 1, byte: bytes[index] }
+        RowProblem::new(format!(
+            "byte {} is 0x{:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)",
+            index + 1,
+            bytes[index]
+        ))
     })
-}
-
-pub(super) fn read_error(path: &Path, source: std::io::Error) -> DatasetError {
-    FileError::of(path, "read")(source).into()
 }

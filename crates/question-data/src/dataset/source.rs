@@ -1,5 +1,3 @@
-//! Sources of questions.
-
 use std::fmt;
 
 use schemars::{JsonSchema, Schema};
@@ -7,8 +5,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
+use whole_file::FileError;
 
-use super::error::DatasetError;
 use super::load::{QuestionSet, read_questions};
 use super::question_file::QuestionFile;
 use crate::arithmetic::{ArithmeticTask, Split};
@@ -78,8 +76,8 @@ impl DataSource {
     ///
     /// # Errors
     ///
-    /// [`DatasetError`], naming file, row and field; an answer that does not fit the kind of its source is a bad row.
-    pub fn load(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, DatasetError> {
+    /// [`FileError`], naming file, row and field; an answer that does not fit the kind of its source is a bad row.
+    pub fn load(&self, split: Split, kinds: &RewardKinds) -> Result<QuestionSet, FileError> {
         match self {
             Self::File(file) => read_questions(file, kinds),
             Self::Arithmetic(task) => {

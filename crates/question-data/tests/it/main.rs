@@ -11,8 +11,9 @@ mod row_rules;
 use std::path::{Path, PathBuf};
 
 use question_data::dataset as data_sets;
-use question_data::dataset::{DatasetError, QuestionFile, QuestionSet};
+use question_data::dataset::{QuestionFile, QuestionSet};
 use question_data::ground_truth::RewardKinds;
+use whole_file::FileError;
 
 /// A file of `tests/data`.
 fn data(name: &str) -> PathBuf {
@@ -25,6 +26,6 @@ fn tiny_model() -> PathBuf {
 }
 
 /// Reads questions of mathematics.
-fn read_questions(file: &QuestionFile) -> Result<QuestionSet, DatasetError> {
+fn read_questions(file: &QuestionFile) -> Result<QuestionSet, FileError> {
     data_sets::read_questions(file, &RewardKinds::default())
 }

@@ -228,7 +228,6 @@ fn budgets(steps: &mut Steps<'_>) {
     steps.add(applies, setting, remark, |run| run.metrics.probe_tokens = 0);
 }
 
-/// Adds settings that store narrower numbers.
 fn number_formats(steps: &mut Steps<'_>) {
     let run = &steps.setup.run;
     let (is_narrow, master) = (run.model.dtype == Dtype::Bf16, run.optimizer.master);
@@ -249,7 +248,6 @@ fn number_formats(steps: &mut Steps<'_>) {
     });
 }
 
-/// Adds settings that change the result of the run.
 fn other_results(steps: &mut Steps<'_>) {
     let setup = steps.setup;
     let run = &setup.run;

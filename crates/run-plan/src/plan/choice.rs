@@ -107,10 +107,11 @@ fn differences(setup: &Setup, chosen: &Setup) -> Vec<String> {
     let values = |setup: &Setup| {
         let RunConfig { parallel, optimizer, rollout, training, .. } = &setup.run;
         let moments = if optimizer.moments == Dtype::Bf16 { "bf16" } else { "" };
+        let master = format!("{:?}", optimizer.master).to_lowercase();
         [
             ("parallel.zero", u8::from(parallel.zero).to_string()),
             ("parallel.tensor", parallel.tensor.to_string()),
-            ("optimizer.master", optimizer.master.name().to_owned()),
+            ("optimizer.master", master),
             ("optimizer.moments", moments.to_owned()),
             ("parallel.offload_optimizer", parallel.offload_optimizer.to_string()),
             ("parallel.offload_block_inputs", parallel.offload_block_inputs.to_string()),

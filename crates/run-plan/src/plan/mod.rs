@@ -9,7 +9,6 @@ mod advice;
 mod bytes;
 mod choice;
 mod memory;
-mod probe;
 mod run_time;
 mod scaling;
 mod setup;
@@ -64,28 +63,22 @@ impl Plan {
     /// Plans a setup.
     pub fn new(setup: Setup, hardware: Hardware, assumptions: Assumptions) -> Self {
         let memory = MemoryPlan::new(&setup, setup.longest());
-        let expected_memory = MemoryPlan::new(&setup, setup.expected());
-        let device_memory_bytes = hardware.memory_bytes;
         let fits = hardware.holds(&setup, &memory);
-        let alternatives =
-            if fits { Vec::new() } else { alternatives(&setup, &hardware, &assumptions) };
-        let more_kept = if fits { more_kept(&setup, &hardware, &assumptions) } else { None };
-        let traffic = Traffic::new(&setup);
         let time = StepTime::new(&setup, &hardware, &assumptions);
-        let whole_run = RunTime::new(&setup, &time);
+        let missing = || alternatives(&setup, &hardware, &assumptions);
         Self {
+            expected_memory: MemoryPlan::new(&setup, setup.expected()),
+            device_memory_bytes: hardware.memory_bytes,
+            alternatives: if fits { Vec::new() } else { missing() },
+            more_kept: if fits { more_kept(&setup, &hardware, &assumptions) } else { None },
+            traffic: Traffic::new(&setup),
+            whole_run: RunTime::new(&setup, &time),
+            memory,
+            fits,
+            time,
             setup,
             hardware,
             assumptions,
-            memory,
-            expected_memory,
-            device_memory_bytes,
-            fits,
-            alternatives,
-            more_kept,
-            traffic,
-            time,
-            whole_run,
         }
     }
 }

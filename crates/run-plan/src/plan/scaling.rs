@@ -12,27 +12,9 @@ use super::{Assumptions, Plan, Setup};
 /// Expected length of a response, in tokens: a quarter of the longest.
 const RESPONSE_TOKENS: usize = 2048;
 
-/// Devices of a machine.
 const GPUS_PER_NODE: usize = 8;
 
-const INTRODUCTION: &str = "\
-# Scaling
-
-This page models the published runs on machines that were not at hand; [Hardware](hardware.md#on-one-h100) has measurements.
-**Nothing here is measured** but two fractions of one H100. This command prints it:
-
-```sh
-llm-trainer plan --table scaling
-```
-
-For another model or machine: `llm-trainer plan --model DIR --gpus 8 --nodes 4 …`.
-
-## The model
-
-[`time.rs`](../crates/run-plan/src/plan/time.rs) has the formulas. The peak is the busiest rank's, at the longest lengths. *Usual* sends
-`3 · P · (N - 1) / N` for every micro-batch, of `P` bytes in bf16 over `N` ranks. Here the number of micro-batches does not matter; with
-one or two *usual* is less, because gradients are summed in f32.
-";
+const INTRODUCTION: &str = include_str!("scaling.txt");
 
 /// Returns the page in Markdown.
 ///

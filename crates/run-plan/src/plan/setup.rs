@@ -1,7 +1,5 @@
-//! A run and the machines that it would run on.
-
-use messages::Problem;
-use model_files::model_config::{BlockOptions, NotDivisibleError};
+use model_files::buffer_limits::{PROBE_LOGITS, READ_TOKENS_PER_PROBED};
+use model_files::model_config::BlockOptions;
 use serde::Serialize;
 use thiserror::Error;
 use training_run::config::{Device, Dtype, LoraSection, Run, RunConfig};
@@ -47,27 +45,10 @@ pub struct Setup {
     pub mean_response_tokens: usize,
 }
 
-/// Why a setup cannot be planned.
+/// Why a setup cannot be planned: a count is 0 or does not divide another, or the model or its adapter cannot be split so.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    /// A count is 0 or does not divide another.
-    #[error("{what} is {found}, expected {expected}")]
-    Count {
-        /// Name of the count.
-        what: &'static str,
-        /// Its value.
-        found: usize,
-        /// Values that would have been accepted.
-        expected: String,
-    },
-    /// The model cannot be split over so many tensor-parallel ranks.
-    #[error(transparent)]
-    NotDivisible(#[from] NotDivisibleError),
-    /// The model takes no adapter at a target.
-    #[error("{0}")]
-    Targets(Problem),
-}
+#[error("{0}")]
+pub struct SetupError(String);
 
 impl Setup {
     /// The setup of a checked run for a model; one rank, unless [`with_ranks`](Self::with_ranks) says otherwise.
@@ -106,21 +87,20 @@ impl Setup {
     pub fn with_ranks(self, nodes: usize, gpus_per_node: usize) -> Result<Self, SetupError> {
         let tensor = self.run.parallel.tensor;
         let counts = [("nodes", nodes), ("gpus", gpus_per_node), ("parallel.tensor", tensor)];
-        if let Some((what, count)) =
-            counts.into_iter().find(|(_, count)| !(1..=1 << 20).contains(count))
-        {
-            let expected = "1 to 1048576".to_owned();
-            return Err(SetupError::Count { what, found: count, expected });
+        let is_out = |(_, count): &(_, usize)| !(1..=1 << 20).contains(count);
+        if let Some((what, count)) = counts.into_iter().find(is_out) {
+            return Err(SetupError(format!("{what} is {count}, expected 1 to 1048576")));
         }
         if !gpus_per_node.is_multiple_of(tensor) {
-            let expected = format!("a divisor of the {gpus_per_node} devices of a node");
-            return Err(SetupError::Count { what: "parallel.tensor", found: tensor, expected });
+            return Err(SetupError(format!(
+                "parallel.tensor is {tensor}, expected a divisor of the {gpus_per_node} devices of a node"
+            )));
         }
-        self.model.config.check_shards(tensor)?;
-        if let Some(lora) = &self.run.lora
-            && let Some(problem) = lora.problem_with(self.model.config.experts.as_ref())
-        {
-            return Err(SetupError::Targets(problem));
+        let divides = self.model.config.check_shards(tensor);
+        divides.map_err(|error| SetupError(error.to_string()))?;
+        let experts = self.model.config.experts.as_ref();
+        if let Some(problem) = self.run.lora.as_ref().and_then(|lora| lora.problem_with(experts)) {
+            return Err(SetupError(problem.to_string()));
         }
         Ok(Self { nodes, gpus_per_node, ..self })
     }
@@ -306,5 +286,35 @@ pub(super) fn size_of(dtype: Dtype) -> u64 {
         Dtype::Bf16 => 2,
         Dtype::F32 => 4,
         Dtype::F64 => 8,
+    }
+}
+
+/// States at which one step measures the change of entropy; every rank measures all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Probe {
+    /// Response tokens that are probed.
+    pub(super) states: u64,
+    /// Tokens of prompts and responses that are read for it, before the update and again after it.
+    pub(super) read: u64,
+}
+
+impl Probe {
+    pub(super) fn of(setup: &Setup, lengths: Lengths) -> Self {
+        let run = &setup.run;
+        let sequences = (run.rollout.prompts_per_step * run.rollout.group_size) as u64;
+        let responses = sequences * lengths.response_tokens as u64;
+        let states = (run.metrics.probe_tokens as u64).min(responses);
+        let bound = states.saturating_mul(READ_TOKENS_PER_PROBED.into());
+        Self { states, read: bound.min(sequences * lengths.sequence_tokens() as u64) }
+    }
+
+    /// Logits of one chunk, over the full vocabulary.
+    pub(super) fn chunk(self, vocabulary: u64) -> u64 {
+        let rows = (u64::from(PROBE_LOGITS) / vocabulary).max(1);
+        rows.min(self.states) * vocabulary
+    }
+
+    pub(super) fn chunks(self, vocabulary: u64) -> u64 {
+        (self.states * vocabulary).div_ceil(self.chunk(vocabulary).max(1))
     }
 }

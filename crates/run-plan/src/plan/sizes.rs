@@ -1,5 +1,3 @@
-//! Widths and parameter counts of a model.
-
 use model_files::model_config::{Architecture, ExpertOptions, ModelConfig, ModelShape};
 use serde::Serialize;
 use training_run::config::{LoraSection, LoraTarget};

@@ -16,8 +16,7 @@
 use serde::Serialize;
 
 use super::memory::{MemoryPlan, kept_activation_bytes, offloaded_bytes};
-use super::probe::Probe;
-use super::setup::{Setup, size_of, wide_size_of};
+use super::setup::{Probe, Setup, size_of, wide_size_of};
 use super::traffic::{Collective, Traffic};
 
 /// A kind of device and how its machines are wired.

@@ -6,8 +6,7 @@
 
 use serde::Serialize;
 
-use super::probe::Probe;
-use super::setup::{Setup, size_of, wide_size_of};
+use super::setup::{Probe, Setup, size_of, wide_size_of};
 use model_files::buffer_limits::BUCKET_BYTES;
 
 /// One kind of collective operation in a training step.

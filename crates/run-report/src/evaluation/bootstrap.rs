@@ -3,23 +3,19 @@
 use counter_rng::{NoiseKey, Purpose, purpose_seed, uniform};
 use entropy_core::{Interval, quantile};
 use figures::moving_average::mean;
+use model_files::section;
 use serde::{Deserialize, Serialize};
 
-/// Settings of the bootstrap.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct Bootstrap {
-    /// Number of resamples.
-    pub resamples: usize,
-    /// Coverage of an interval, a fraction.
-    pub level: f64,
-    /// Seed of the resamples.
-    pub seed: u64,
-}
-
-impl Default for Bootstrap {
-    fn default() -> Self {
-        Self { resamples: 10_000, level: 0.95, seed: 0 }
+section! {
+    /// Settings of the bootstrap.
+    #[derive(Copy)]
+    pub struct Bootstrap {
+        /// Number of resamples.
+        pub resamples: usize = 10_000,
+        /// Coverage of an interval, a fraction.
+        pub level: f64 = 0.95,
+        /// Seed of the resamples.
+        pub seed: u64 = 0,
     }
 }
 

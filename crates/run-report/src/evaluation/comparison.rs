@@ -42,36 +42,12 @@ pub struct SetComparison {
     pub sign_test_p: f64,
 }
 
-/// Why two evaluations cannot be compared.
+/// Why two evaluations cannot be compared: the problems differ, or one lacks the measure.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[non_exhaustive]
-pub enum ComparisonError {
-    /// The problems differ.
-    #[error(
-        "set `{set}`: problem {problem} is {first} in the first and {second} in the second, expected the same problems"
-    )]
-    Problems {
-        /// Name of the set.
-        set: String,
-        /// Index of the first problem that differs.
-        problem: usize,
-        /// Its name in the first evaluation, with its answer.
-        first: String,
-        /// Its name in the second evaluation, with its answer.
-        second: String,
-    },
-    /// An evaluation lacks the measure.
-    #[error("set `{set}`: no measure `{measure}` in the {side}, expected one of {known}")]
-    Measure {
-        /// Name of the set.
-        set: String,
-        /// Requested measure.
-        measure: String,
-        /// The evaluation that lacks it: `first` or `second`.
-        side: &'static str,
-        /// Measures of that evaluation.
-        known: String,
-    },
+#[error("set `{set}`: {problem}")]
+pub struct ComparisonError {
+    set: String,
+    problem: String,
 }
 
 /// Two-sided p of the exact sign test: the chance that fair coins, one per problem that differs, fall at least as unevenly.
@@ -112,8 +88,9 @@ pub fn compare(
         let columns = columns(evaluation.responses, evaluation.samples);
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         columns.iter().find(|column| column.name == measure).cloned().ok_or_else(|| {
-            let (set, known) = (set.to_owned(), names.join(", "));
-            ComparisonError::Measure { set, measure, side, known }
+            let known = names.join(", ");
+            let problem = format!("no measure `{measure}` in the {side}, expected one of {known}");
+            ComparisonError { set: set.to_owned(), problem }
         })
     };
     let [first, second] = sides;
@@ -153,5 +130,8 @@ fn check_problems(set: &str, sides: [SetResponses<'_>; 2]) -> Result<(), Compari
             .map_or_else(|| "none".to_owned(), |(id, answer)| format!("`{id}` (answer {answer})"))
     };
     let [first, second] = [first, second].map(|problems| name(problems.get(problem)));
-    Err(ComparisonError::Problems { set: set.to_owned(), problem, first, second })
+    let problem = format!(
+        "problem {problem} is {first} in the first and {second} in the second, expected the same problems"
+    );
+    Err(ComparisonError { set: set.to_owned(), problem })
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use messages::plain_words;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use thiserror::Error;
+use training_run::run_directory::pretty_json;
 use training_run::saved_rollouts::first_difference;
 use whole_file::{FileError, FolderLock, write_atomically};
 use whole_file::{LONGEST_RECORD_BYTES, LONGEST_TEXT_BYTES};
@@ -27,55 +27,9 @@ use super::response::Response;
 /// Version of the files.
 const FORMAT: u32 = 1;
 
-/// Why a folder of results cannot be used.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum FolderError {
-    /// The folder holds an evaluation with other settings.
-    #[error(
-        "{}: holds an evaluation with other settings, expected the same (choose another --output, or remove the folder): {difference}",
-        path.display()
-    )]
-    OtherSettings {
-        /// The folder.
-        path: PathBuf,
-        /// The first field that differs.
-        difference: String,
-    },
-    /// Another process writes to the folder.
-    #[error("{}: another process evaluates into it, expected one at a time", path.display())]
-    InUse {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// The folder holds no finished evaluation.
-    #[error("{}: holds no finished evaluation, expected results.json", path.display())]
-    Unfinished {
-        /// The folder.
-        path: PathBuf,
-    },
-    /// A file is malformed.
-    #[error("{}: {problem}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// Description of the fault and of what was expected.
-        problem: String,
-    },
-    /// A file cannot be read or written.
-    #[error(transparent)]
-    File(#[from] FileError),
-}
-
-impl FolderError {
-    fn malformed(path: &Path, problem: String) -> Self {
-        Self::Malformed { path: path.to_path_buf(), problem }
-    }
-
-    /// The folder holds no finished evaluation.
-    pub(crate) fn unfinished(root: &Path) -> Self {
-        Self::Unfinished { path: root.to_path_buf() }
-    }
+/// The fault of a folder without a finished evaluation.
+pub(crate) fn unfinished(root: &Path) -> FileError {
+    FileError::content(root, "holds no finished evaluation, expected results.json")
 }
 
 /// A finished evaluation: `results.json`.
@@ -117,24 +71,29 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError`]: the settings are others, another process writes there, or a file cannot be read or written.
-    pub fn begin(root: &Path, settings: &Value) -> Result<Self, FolderError> {
+    /// [`FileError`]: the settings are others, another process writes there, or a file cannot be read or written.
+    pub fn begin(root: &Path, settings: &Value) -> Result<Self, FileError> {
         let samples = root.join("samples");
         fs::create_dir_all(&samples).map_err(FileError::of(&samples, "create the folder"))?;
         let lock = FolderLock::take(root).map_err(FileError::of(root, "lock"))?;
-        let lock = lock.ok_or_else(|| FolderError::InUse { path: root.to_path_buf() })?;
+        let problem = "another process evaluates into it, expected one at a time";
+        let lock = lock.ok_or_else(|| FileError::content(root, problem))?;
         let folder = Self { root: root.to_path_buf(), _lock: Some(lock) };
         let path = root.join("settings.json");
         if path.exists() {
             let earlier: Value = read_json(&path)?;
             return match first_difference("", &earlier, settings) {
                 None => Ok(folder),
-                Some(difference) => {
-                    Err(FolderError::OtherSettings { path: root.to_path_buf(), difference })
-                }
+                Some(difference) => Err(FileError::content(
+                    root,
+                    format!(
+                        "holds an evaluation with other settings, expected the same (choose another --output, or remove the \
+                         folder): {difference}"
+                    ),
+                )),
             };
         }
-        write_atomically(&path, &pretty(settings))?;
+        write_atomically(&path, &pretty_json(settings))?;
         Ok(folder)
     }
 
@@ -142,10 +101,10 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError`]: it is not finished, or the results cannot be read.
-    pub fn open(root: &Path) -> Result<(Self, Results), FolderError> {
+    /// [`FileError`]: it is not finished, or the results cannot be read.
+    pub fn open(root: &Path) -> Result<(Self, Results), FileError> {
         let folder = Self { root: root.to_path_buf(), _lock: None };
-        let results = folder.results()?.ok_or_else(|| FolderError::unfinished(root))?;
+        let results = folder.results()?.ok_or_else(|| unfinished(root))?;
         Ok((folder, results))
     }
 
@@ -171,8 +130,8 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError`], naming the file.
-    pub fn results(&self) -> Result<Option<Results>, FolderError> {
+    /// [`FileError`], naming the file.
+    pub fn results(&self) -> Result<Option<Results>, FileError> {
         let path = self.results_file();
         if !path.exists() {
             return Ok(None);
@@ -180,7 +139,7 @@ impl ResultsFolder {
         let results: Results = read_json(&path)?;
         if results.format != FORMAT {
             let problem = format!("format is {}, expected {FORMAT}", results.format);
-            return Err(FolderError::malformed(&path, problem));
+            return Err(FileError::content(&path, problem));
         }
         Ok(Some(results))
     }
@@ -191,14 +150,14 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError`], also if the lines are not those of this evaluation.
+    /// [`FileError`], also if the lines are not those of this evaluation.
     pub fn responses(
         &self,
         set: &str,
         samples: usize,
         group: usize,
         problems: usize,
-    ) -> Result<Vec<Response>, FolderError> {
+    ) -> Result<Vec<Response>, FileError> {
         let path = self.set_file(set);
         let (mut responses, ends) = read_lines(&path, samples)?;
         let answered = responses.len() / samples;
@@ -216,12 +175,12 @@ impl ResultsFolder {
     ///
     /// # Errors
     ///
-    /// [`FolderError::File`].
+    /// [`FileError`].
     ///
     /// # Panics
     ///
     /// If a response cannot be serialised: a bug in its type.
-    pub fn append(&self, set: &str, responses: &[Response]) -> Result<(), FolderError> {
+    pub fn append(&self, set: &str, responses: &[Response]) -> Result<(), FileError> {
         let path = self.set_file(set);
         let mut lines = Vec::new();
         for response in responses {
@@ -233,22 +192,22 @@ impl ResultsFolder {
             file.write_all(&lines)?;
             file.sync_all()
         };
-        Ok(write().map_err(FileError::of(&path, "write"))?)
+        write().map_err(FileError::of(&path, "write"))
     }
 
     /// Writes the table, then the results, each atomically. The results mark the evaluation as finished.
     ///
     /// # Errors
     ///
-    /// [`FolderError::File`].
-    pub fn finish(&self, results: &Results, table: &str) -> Result<(), FolderError> {
+    /// [`FileError`].
+    pub fn finish(&self, results: &Results, table: &str) -> Result<(), FileError> {
         write_atomically(&self.table(), table.as_bytes())?;
-        Ok(write_atomically(&self.results_file(), &pretty(results))?)
+        write_atomically(&self.results_file(), &pretty_json(results))
     }
 }
 
 /// Reads the responses of a file and the offset at which each ends. A torn last line is left out; a missing file is empty.
-fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FolderError> {
+fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), FileError> {
     let (mut responses, mut ends, mut line, mut end) = (Vec::new(), Vec::new(), Vec::new(), 0);
     let Some(file) = if_there(path, open_regular(path))? else { return Ok((responses, ends)) };
     let mut reader = BufReader::new(file);
@@ -260,9 +219,8 @@ fn read_lines(path: &Path, samples: usize) -> Result<(Vec<Response>, Vec<u64>), 
             return Ok((responses, ends));
         }
         let index = responses.len();
-        let malformed = |problem: String| {
-            FolderError::malformed(path, format!("line {}: {problem}", index + 1))
-        };
+        let malformed =
+            |problem: String| FileError::content(path, format!("line {}: {problem}", index + 1));
         let response: Response = serde_json::from_slice(&line)
             .map_err(|error| malformed(plain_words(&error.to_string())))?;
         let expected = (index / samples, index % samples);
@@ -280,14 +238,8 @@ fn length(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FolderError> {
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, FileError> {
     let text = read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
     serde_json::from_str(&text)
-        .map_err(|error| FolderError::malformed(path, plain_words(&error.to_string())))
-}
-
-fn pretty(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).expect("results are JSON");
-    text.push(b'\n');
-    text
+        .map_err(|error| FileError::content(path, plain_words(&error.to_string())))
 }

@@ -1,5 +1,7 @@
 //! Every measure of an evaluation: its definition, and one value per problem.
 
+use std::sync::LazyLock;
+
 use rl_losses::share_of_sets;
 use serde::{Deserialize, Serialize};
 use training_run::metrics::Metric;
@@ -9,59 +11,10 @@ use super::diversity::{distinct_ngrams, self_bleu};
 use super::majority::Votes;
 use super::response::Response;
 
-const fn row(name: &'static str, unit: &'static str, definition: &'static str) -> Metric {
-    Metric { name, unit, definition }
-}
-
 /// Every measure, as defined for one problem; a set's value is the mean over its problems. In a name, `n` stands for the number
 /// of responses to a problem, `k` for a number of them.
-pub const MEASURES: &[Metric] = &[
-    row("avg@n", "fraction", "Right responses among the n."),
-    row(
-        "pass@k",
-        "fraction",
-        "Chance that at least one of k responses, drawn from the n without replacement, is right: 1 - C(n - c, k) / C(n, k) with c right ones (unbiased, arXiv:2107.03374).",
-    ),
-    row(
-        "maj@k",
-        "fraction",
-        "Chance that the answer with most votes among k responses, drawn likewise, is right: the exact mean over all draws. Answers are the same if their normal forms are, or if both are right. Unreadable answers have no vote. Tied answers win with equal chances. Without any vote nothing is right.",
-    ),
-    row("extracted_fraction", "fraction", "Responses with a readable answer."),
-    row(
-        "truncated_fraction",
-        "fraction",
-        "Responses cut at max_response_tokens before they had ended.",
-    ),
-    row(
-        "response_tokens",
-        "token",
-        "Mean length of a response, its end-of-sequence token included.",
-    ),
-    row(
-        "entropy",
-        "nat",
-        "Mean over the tokens of a response, then over responses, of the entropy that each token was drawn with: after temperature, truncation and band. Greedy decoding: of the whole vocabulary at temperature 1.",
-    ),
-    row(
-        "surprise",
-        "nat",
-        "The same mean of -log π of the drawn token, under the same distribution.",
-    ),
-    row("distinct_answers", "1", "Different answers among the responses with a readable one."),
-    row(
-        "distinct_1",
-        "fraction",
-        "Different words among all words of the n responses (arXiv:1510.03055).",
-    ),
-    row("distinct_2", "fraction", "Different pairs of successive words, likewise."),
-    row("distinct_4", "fraction", "Different runs of four words, likewise."),
-    row(
-        "self_bleu",
-        "fraction",
-        "Mean BLEU-4 of each response against the others (arXiv:1802.01886; NLTK's sentence_bleu, smoothing method 1); 1 is all the same. Needs n of at least 2.",
-    ),
-];
+pub static MEASURES: LazyLock<Vec<Metric>> =
+    LazyLock::new(|| Metric::table(include_str!("measures.txt")));
 
 /// A measure with one value per problem.
 #[derive(Debug, Clone, PartialEq)]

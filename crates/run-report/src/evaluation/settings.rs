@@ -60,13 +60,12 @@ impl EvaluationFile {
     ///
     /// [`SettingsError`], naming the file.
     pub fn load(path: &Path) -> Result<Self, SettingsError> {
-        let text =
-            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
-        let wrong = |error: toml::de::Error| {
-            let problem = plain_words(error.to_string().trim_end());
-            SettingsError::Toml { path: path.to_path_buf(), problem }
-        };
-        let mut file: Self = toml::from_str(&text).map_err(wrong)?;
+        let wrong = |error: FileError| SettingsError(error.to_string());
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
+            .map_err(|error| wrong(FileError::of(path, "read")(error)))?;
+        let mut file: Self = toml::from_str(&text).map_err(|error| {
+            wrong(FileError::content(path, plain_words(error.to_string().trim_end())))
+        })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for set in &mut file.sets {
             if let DataSource::File(file) = &mut set.questions
@@ -86,7 +85,7 @@ impl EvaluationFile {
     pub fn resolve(&self, overrides: &Table) -> Result<Vec<EvaluationSet>, SettingsError> {
         check_names(&self.sets)?;
         if let Some(fault) = self.bootstrap.fault() {
-            return Err(SettingsError::Sets(fault));
+            return Err(SettingsError(fault));
         }
         let resolve = |entry: &SetEntry| {
             let mut fields = Table::new();
@@ -95,7 +94,7 @@ impl EvaluationFile {
             }
             let sampling: SetSampling =
                 Value::Table(fields).try_into().map_err(|error: toml::de::Error| {
-                    SettingsError::sampling(&entry.name, plain_words(error.message()))
+                    SettingsError::of_set(&entry.name, plain_words(error.message()))
                 })?;
             sampling.check(&entry.name)?;
             let SetEntry { name, questions, kind, .. } = entry.clone();
@@ -109,18 +108,19 @@ impl EvaluationFile {
 fn check_names(sets: &[SetEntry]) -> Result<(), SettingsError> {
     if sets.is_empty() {
         let problem = "no set, expected --set NAME=FILE or [[set]] in a file";
-        return Err(SettingsError::Sets(problem.to_owned()));
+        return Err(SettingsError(problem.to_owned()));
     }
     let mut seen = BTreeSet::new();
     for SetEntry { name, .. } in sets {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
             let expected = "letters, digits, `.`, `_`, `-`, not beginning with a `.`";
-            return Err(SettingsError::field(name, "name", format!("{name:?}"), expected));
+            let problem = format!("name is {name:?}, expected {expected}");
+            return Err(SettingsError::of_set(name, problem));
         }
         if !seen.insert(name) {
             let problem = format!("two sets are named `{name}`, expected different names");
-            return Err(SettingsError::Sets(problem));
+            return Err(SettingsError(problem));
         }
     }
     Ok(())

@@ -76,27 +76,27 @@ pub fn page(name: &str, results: &Results) -> String {
     page
 }
 
-/// Formats p with three decimals, or below 0.001 with three significant digits.
-fn probability(p: f64) -> String {
-    if p < 0.001 { format!("{p:.2e}") } else { format!("{p:.3}") }
-}
-
 /// Prints one row per set: both means, the difference with its interval, and the sign test.
 pub fn comparison_table(comparisons: &[SetComparison], mean: Option<Estimate>) -> String {
     let row = |one: &SetComparison| {
         let SetComparison { set, measure, first, second, higher, lower, sign_test_p, .. } = one;
         let (equal, difference) = (one.problems - higher - lower, signed(one.difference));
-        format!(
-            "| {set} | {measure} | {first:.3} | {second:.3} | {difference} | {higher} : {lower} : {equal} | \
-             {} |\n",
-            probability(*sign_test_p)
-        )
+        let (means, p) = ([first, second].map(|mean| format!("{mean:.3}")), *sign_test_p);
+        // With three decimals, or below 0.001 with three significant digits.
+        let p = if p < 0.001 { format!("{p:.2e}") } else { format!("{p:.3}") };
+        let differing = format!("{higher} : {lower} : {equal}");
+        [&[set.clone(), measure.clone()][..], &means, &[difference, differing, p]].concat()
     };
-    let mut table = String::from(
-        "| set | measure | first | second | difference | higher : lower : equal | sign test p |\n\
-         |---|---|---|---|---|---|---|\n",
-    );
-    table.extend(comparisons.iter().map(row));
+    let columns = [
+        "set",
+        "measure",
+        "first",
+        "second",
+        "difference",
+        "higher : lower : equal",
+        "sign test p",
+    ];
+    let mut table = markdown(&columns, comparisons.iter().map(row));
     table.extend(mean.map(|mean| format!("| {PLAIN_MEAN} | | | | {} | | |\n", signed(mean))));
     table
 }

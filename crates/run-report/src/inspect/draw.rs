@@ -11,26 +11,10 @@ use super::filter::{ALL, matches};
 use super::inspector::{Inspector, Level, Typing};
 use super::measure::describe;
 use super::metric_rows::{curve_rows, heading, row};
-use super::text_lines::{Piece, line_of, text_lines};
-use super::token_text::plain;
+use super::text_lines::{Piece, line_of, plain, text_lines};
 use crate::run_view::ViewedSample;
 
-const HELP: &str = "\
- up down, j k     move                    enter, right, l   open
- page up, down    move by ten             esc, left, h      back
- home end, g G    first, last             q, control-c      leave
-
- /TEXT            next response whose question or answer holds it
- n N              next, previous of these, in later and earlier steps too
- :STEP            go to a step
- f                show all, right, wrong, unparsed, truncated responses
-
- among tokens:    left right  token      up down  ten tokens
-                  [ ]         previous, next response
- colour by:       c covariance  e entropy  p surprise  a advantage
-                  s selected by the loss   tab goes through them
- Warm colours are positive, cold ones negative; a token that the loss
- selected is underlined. New steps appear as the run writes them.";
+const HELP: &str = include_str!("help.txt");
 
 /// Draws the screen of the inspector.
 pub fn draw(frame: &mut Frame, inspector: &Inspector) {

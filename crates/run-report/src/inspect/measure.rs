@@ -1,10 +1,7 @@
-//! Quantities by which tokens are coloured.
-
-use super::token_text::plain;
+use super::text_lines::plain;
 use crate::run_view::ViewedSample;
 use training_run::token_record::{TokenRecord, covariance_thresholds};
 
-/// A quantity of every token.
 pub(super) struct TokenMeasure {
     /// Key that switches to it.
     pub(super) key: char,

@@ -18,7 +18,6 @@ mod palette;
 mod summary;
 mod terminal;
 mod text_lines;
-mod token_text;
 
 pub use draw::draw;
 pub use inspector::Inspector;

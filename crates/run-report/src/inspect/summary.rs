@@ -1,15 +1,14 @@
 //! Summary of a run in plain lines, for use without a terminal.
 
 use super::metric_rows::{curve_rows, heading, row};
-use super::token_text::plain;
+use super::text_lines::plain;
 use messages::counted;
+use whole_file::FileError;
 
 use crate::run_law::RunLaw;
-use crate::run_view::{RunView, RunViewError};
+use crate::run_view::RunView;
 
-/// Most steps that are shown.
 const STEPS: usize = 20;
-/// Width of the curves in characters.
 const WIDTH: usize = 80;
 /// Number of responses shown of the last step, and of characters of each.
 const SAMPLES: usize = 4;
@@ -19,8 +18,8 @@ const CHARACTERS: usize = 160;
 ///
 /// # Errors
 ///
-/// [`RunViewError`], naming file and line.
-pub fn summary(view: &RunView) -> Result<String, RunViewError> {
+/// [`FileError`], naming file and line.
+pub fn summary(view: &RunView) -> Result<String, FileError> {
     // Step 0 is the evaluation before training.
     let steps = view.steps.iter().filter(|&&step| step > 0).count();
     let mut text = format!("{}: {}\n", plain(&view.name), counted(steps, "step"));

@@ -1,8 +1,25 @@
-//! Layout of tokens in lines of a given width.
+//! Untrusted text on a terminal, and tokens in lines of a given width.
 
 use ratatui::text::Span;
 
-use super::token_text::plain_character;
+/// Replaces characters that a terminal would interpret: controls show as `·`, line breaks as `⏎`, tabs as a space.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().map(plain_character).collect()
+}
+
+fn plain_character(character: char) -> char {
+    match character {
+        '\n' => '⏎',
+        '\t' => ' ',
+        // Characters that are invisible or change the direction of text would misrepresent it.
+        '\u{200b}'..='\u{200f}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2060}'..='\u{2069}'
+        | '\u{feff}' => '·',
+        control if control.is_control() => '·',
+        other => other,
+    }
+}
 
 /// A part of a token within one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,5 +93,10 @@ mod tests {
         let line_numbers: Vec<usize> = (0..4).map(|token| line_of(&lines, token)).collect();
         assert_eq!(line_numbers, [0, 0, 0, 2]);
         assert_eq!(lines[2][0].start, 8);
+    }
+
+    #[test]
+    fn what_a_terminal_obeys_is_not_passed_on() {
+        assert_eq!(plain("a\u{1b}[31m\u{7}b\u{9b}2J\nc\td\u{202e}"), "a·[31m·b·2J⏎c d·");
     }
 }

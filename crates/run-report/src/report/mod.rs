@@ -10,14 +10,11 @@
 
 mod covariance_tail;
 mod curves;
-mod differences;
 mod entropy_change;
 mod extrapolation;
-mod glossary;
 mod methods;
 mod metric;
 mod page;
-mod read;
 mod record;
 mod reward_entropy;
 mod samples;

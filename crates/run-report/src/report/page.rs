@@ -1,13 +1,13 @@
 //! Sections of the page in order, and the text around them.
 
-use figures::html::escape;
+use figures::html::{Table, escape};
 use figures::{Block, Page, Section};
 
 use super::methods::{MethodRun, method_runs, name_cell};
 use super::summary::headline;
 use super::{
-    Report, covariance_tail, curves, entropy_change, extrapolation, glossary, reward_entropy,
-    samples, summary, verification,
+    Report, covariance_tail, curves, entropy_change, extrapolation, reward_entropy, samples,
+    summary, verification,
 };
 
 const FOOTER: &str = "<p>Theory and methods: \
@@ -31,7 +31,7 @@ pub(super) fn sections(report: &Report) -> Vec<Section> {
         ("tail", "The covariance tail", covariance_tail::blocks(report)),
         ("verification", "The theory, verified", verification::blocks(report)),
         ("configuration", "Configuration", configuration(report)),
-        ("glossary", "Symbols and units", glossary::blocks()),
+        ("glossary", "Symbols and units", glossary()),
     ];
     sections.map(|(id, heading, blocks)| Section::new(id, heading, blocks)).into()
 }
@@ -54,4 +54,16 @@ fn configuration(report: &Report) -> Vec<Block> {
         format!("<details><summary>{name}</summary>\n<pre>{toml}</pre></details>\n")
     });
     vec![Block::Html(details.collect())]
+}
+
+/// Builds the table of symbols, from lines `symbol | meaning | unit`.
+fn glossary() -> Vec<Block> {
+    let headings = ["Symbol", "Meaning", "Unit"];
+    let mut table = Table::new("Symbols and units of this page.", &headings, |_| false);
+    for line in include_str!("glossary.txt").lines() {
+        let mut cells: Vec<String> = line.split(" | ").map(str::to_owned).collect();
+        cells[1] = format!("<span class=\"wrap\">{}</span>", cells[1]);
+        table.html_row(cells);
+    }
+    vec![Block::Html(table.html())]
 }

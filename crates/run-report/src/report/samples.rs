@@ -14,13 +14,7 @@ const CHARACTERS: usize = 1500;
 const TOKENS: usize = 400;
 
 /// Colours of tokens: warm lowers the entropy, cold raises it; on light and dark paper, and in print.
-pub(super) const STYLE: &str = "\
-.tokens span { border-radius: 2px; }
-.tokens .p1 { background: rgb(213 94 0 / .18); } .tokens .p2 { background: rgb(213 94 0 / .4); } .tokens .p3 { background: rgb(213 94 0 / .7); }
-.tokens .n1 { background: rgb(0 114 178 / .18); } .tokens .n2 { background: rgb(0 114 178 / .4); } .tokens .n3 { background: rgb(0 114 178 / .7); }
-.tokens .sel { text-decoration: underline 2px; text-underline-offset: 2px; }
-@media print { .tokens span { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
-";
+pub(super) const STYLE: &str = include_str!("samples.css");
 
 const LEGEND: &str = "Tokens are shaded by their covariance, warm where it is positive and lowers the entropy, cold where \
                       it is negative; in three strengths, above what half, a tenth and a fiftieth of the tokens shown of that \

@@ -32,16 +32,11 @@ pub(super) fn ablations(study: &Study) -> Finding {
         measures.push(Measure::new(&what, runs.iter().map(late_entropy), Target::None));
     }
     let all = [vec![GRPO], names].concat();
-    Finding {
-        name: "ablations",
-        title: "Entropy bonus, reference KL and clip-higher do not replace them",
-        claim: "An entropy bonus does nothing or blows the entropy up, depending on its coefficient; a reference KL holds the \
-                entropy and costs reward; clip-higher keeps some (Sections 4.1 and 4.3, Figures 8 to 10). None ends higher.",
-        targets: "No variant ends more than 0.05 above GRPO.",
+    Finding::new(
+        "ablations",
         measures,
-        figures: vec![entropy_chart(study, &all, "lm-ablations", "Entropy of common remedies")],
-        notes: vec![],
-    }
+        vec![entropy_chart(study, &all, "lm-ablations", "Entropy of common remedies")],
+    )
 }
 
 /// Entropy by the share that is dropped or penalised, and by the weight of the penalty.
@@ -63,13 +58,5 @@ pub(super) fn knobs(study: &Study) -> Finding {
         }
         figures.push(entropy_chart(study, &names, stem, knob));
     }
-    Finding {
-        name: "knobs",
-        title: "The entropy follows the knobs",
-        claim: "The more tokens are dropped or penalised, and the heavier the penalty, the higher the entropy (Section 4.3, Figure 12).",
-        targets: "Over the last third the entropy rises from each value to the next, 0 being GRPO, with a paired interval above 0.",
-        measures,
-        figures,
-        notes: vec![],
-    }
+    Finding::new("knobs", measures, figures)
 }

@@ -1,11 +1,11 @@
 //! Comparison with a study of other seeds: differences that the seeds do not explain.
 
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use entropy_core::Interval;
 use serde::Deserialize;
-use thiserror::Error;
+use whole_file::FileError;
 
 use super::finding::{Finding, Verdict};
 use super::measure::Measure;
@@ -23,39 +23,16 @@ struct RecordedFinding {
     measures: Vec<Measure>,
 }
 
-/// Why a recorded study cannot be read.
-#[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum RecordedError {
-    /// The file cannot be read.
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
-    /// The file is not such a study.
-    #[error("{}: {source}", path.display())]
-    Json {
-        /// The file.
-        path: PathBuf,
-        /// Fault, with line and column.
-        source: serde_json::Error,
-    },
-}
-
 impl Recorded {
     /// Reads `reproduce.json`.
     ///
     /// # Errors
     ///
-    /// [`RecordedError`], naming the file.
-    pub fn read(path: &Path) -> Result<Self, RecordedError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|source| RecordedError::Read { path: path.to_owned(), source })?;
-        serde_json::from_str(&text)
-            .map_err(|source| RecordedError::Json { path: path.to_owned(), source })
+    /// [`FileError`], naming the file.
+    pub fn read(path: &Path) -> Result<Self, FileError> {
+        let unread = |error| FileError::at(format_args!("cannot read {}", path.display()), error);
+        let text = std::fs::read_to_string(path).map_err(unread)?;
+        serde_json::from_str(&text).map_err(|error| FileError::content(path, error))
     }
 }
 

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use figures::moving_average::mean;
-use thiserror::Error;
 use training_run::metrics::StepMetrics;
+use whole_file::FileError;
 
 use super::method::GRPO;
-use crate::evaluation::folder::{FolderError, ResultsFolder};
+use crate::evaluation::folder::{ResultsFolder, unfinished};
 use crate::evaluation::measures::pass_at_k;
 use crate::run_law::{RunLaw, mean_accuracy};
-use crate::run_view::{RunView, RunViewError};
+use crate::run_view::RunView;
 
 /// All runs, the smallest model first.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -77,17 +77,6 @@ pub struct SeedRun {
     pub end: Scores,
 }
 
-/// Why a run of a study cannot be read.
-#[derive(Debug, Error)]
-pub enum StudyError {
-    /// The run.
-    #[error(transparent)]
-    Run(#[from] RunViewError),
-    /// An evaluation.
-    #[error(transparent)]
-    Evaluation(#[from] FolderError),
-}
-
 /// Right responses to each held-out question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Scores {
@@ -102,10 +91,10 @@ impl Scores {
     ///
     /// # Errors
     ///
-    /// [`FolderError`], naming the folder or file.
-    pub fn read(root: &Path) -> Result<Self, FolderError> {
+    /// [`FileError`], naming the folder or file.
+    pub fn read(root: &Path) -> Result<Self, FileError> {
         let (folder, results) = ResultsFolder::open(root)?;
-        let set = results.sets.first().ok_or_else(|| FolderError::unfinished(root))?;
+        let set = results.sets.first().ok_or_else(|| unfinished(root))?;
         let responses = folder.responses(&set.name, set.samples, set.problems, set.problems)?;
         let groups = responses.chunks(set.samples);
         let right = groups.map(|group| group.iter().filter(|one| one.is_right()).count()).collect();
@@ -137,8 +126,8 @@ impl SeedRun {
     ///
     /// # Errors
     ///
-    /// [`StudyError`], naming folder or file.
-    pub fn read(seed: u64, run: &Path, start: &Path, end: &Path) -> Result<Self, StudyError> {
+    /// [`FileError`], naming folder or file.
+    pub fn read(seed: u64, run: &Path, start: &Path, end: &Path) -> Result<Self, FileError> {
         let metrics = RunView::open(run)?.metrics().to_vec();
         Ok(Self { seed, metrics, start: Scores::read(start)?, end: Scores::read(end)? })
     }

@@ -29,16 +29,7 @@ pub(super) fn finding(study: &Study) -> Finding {
     let model = study.main_model();
     let entropy = |run: &SeedRun| run.series(ENTROPY);
     let words = ("lm-collapse", "Entropy under GRPO", "Entropy (nats per token)");
-    Finding {
-        name: "collapse",
-        title: "GRPO spends its entropy first",
-        claim: "After 1/12 of the gradient steps 0.73 of the entropy is spent for 0.76 of the gain, after 1/3 it is 0.94 for \
-                0.93. Section 2.2 and Figure 2.",
-        targets: "The paper's four shares, each or more.",
-        measures,
-        figures: vec![chart((study, model), &[GRPO], words, entropy)],
-        notes: vec![],
-    }
+    Finding::new("collapse", measures, vec![chart((study, model), &[GRPO], words, entropy)])
 }
 
 /// Share of the entropy spent over the run that was spent by `share` of it.

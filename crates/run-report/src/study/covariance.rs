@@ -56,18 +56,11 @@ pub(super) fn finding(study: &Study) -> Finding {
     ];
     let of_run = |run: &SeedRun| run.series(COVARIANCE);
     let words = ("lm-covariance", "Covariance under GRPO", "Mean covariance");
-    Finding {
-        name: "covariance",
-        title: "A positive covariance drives the entropy down, and few tokens carry it",
-        claim: "The covariance stays positive while the entropy falls, matches its change, and is the higher the easier the \
-                prompts are (Figure 7); the top 0.0002 of the tokens have a mean of 5.654, the top half of 0.152 (Table 1).",
-        targets: "Over the first third, in which the entropy falls: positive in 0.9 of the steps; the change of the entropy \
-                  correlates with Lemma 1's prediction by 0.9 and with −covariance by 0.5, as weights are shared; \
-                  easy prompts lie above hard ones; the tail is ten times the top half (37 times in the paper).",
+    Finding::new(
+        "covariance",
         measures,
-        figures: vec![chart((study, study.main_model()), &[GRPO], words, of_run)],
-        notes: vec![],
-    }
+        vec![chart((study, study.main_model()), &[GRPO], words, of_run)],
+    )
 }
 
 /// Fraction of the first third's steps with a positive mean covariance.

@@ -65,7 +65,19 @@ pub struct Finding {
     pub notes: Vec<String>,
 }
 
+/// Texts of the findings, each in a block of four lines: name, title, claim and targets.
+const TEXTS: &str = include_str!("findings.txt");
+
 impl Finding {
+    /// A finding with the texts of that name, without notes.
+    pub(super) fn new(name: &str, measures: Vec<Measure>, figures: Vec<Figure>) -> Self {
+        let block = TEXTS.split("\n\n").find(|block| block.lines().next() == Some(name));
+        let mut lines = block.expect("every finding has its texts").lines();
+        let mut next = || lines.next().expect("a block has four lines");
+        let [name, title, claim, targets] = [next(), next(), next(), next()];
+        Self { name, title, claim, targets, measures, figures, notes: vec![] }
+    }
+
     /// The verdict; `None` if nothing has a target.
     pub fn verdict(&self) -> Option<Verdict> {
         Verdict::of(&self.measures)

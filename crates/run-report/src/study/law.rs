@@ -38,18 +38,7 @@ pub(super) fn law(study: &Study) -> Finding {
             Target::None,
         ),
     ];
-    Finding {
-        name: "law",
-        title: "Reward follows R = −a exp(H) + b",
-        claim: "Validation reward is an exponential function of entropy in all runs (Equation 6, Figures 1 and 3), so a policy \
-                without entropy has met its ceiling, b − a.",
-        targets: "The law beats a straight line by 2 of AIC and explains 0.9 of the variance in each seed's evaluations; the \
-                  ceiling of all points together lies within what an accuracy can be; a law with a below 0 has none. Where little entropy is spent, exp(H) \
-                  is nearly straight, and AIC cannot tell.",
-        measures,
-        figures: vec![scatter(study, "lm-law", &[GRPO], pooled.as_ref())],
-        notes: vec![],
-    }
+    Finding::new("law", measures, vec![scatter(study, "lm-law", &[GRPO], pooled.as_ref())])
 }
 
 /// Number of points at the beginning of a run's entropies, by a share of them.
@@ -83,17 +72,10 @@ pub(super) fn forecast(study: &Study) -> Finding {
         }
     }
     Finding {
-        name: "forecast",
-        title: "The beginning of a run predicts its end",
-        claim: "Fitted to the first 0.15 of the updates the law predicts later validation reward to about 0.01. Section 2.4 and \
-                Figure 5.",
-        targets: "Error at the last evaluation at most 0.05 (its own sampling error is 0.02), and 0.8 of the later \
-                  evaluations inside their intervals, which take points as independent.",
-        measures,
-        figures: vec![],
         notes: vec![
             "The entropy of the later evaluations is taken as known, as in the paper.".to_owned(),
         ],
+        ..Finding::new("forecast", measures, vec![])
     }
 }
 
@@ -110,17 +92,11 @@ pub(super) fn algorithms(study: &Study) -> Finding {
         let what = format!("{name}: RMSE of the law of GRPO, fraction right");
         Measure::new(&what, study.main(name).iter().map(error), target)
     });
-    Finding {
-        name: "algorithms",
-        title: "Estimators of the advantage share one law",
-        claim: "GRPO, RLOO, REINFORCE++ and PRIME leave the coefficients of the law as they are: the algorithm decides neither. \
-                Section 2.4 and Figure 6.",
-        targets: "Evaluations of each estimator lie at most 0.04 (root mean square) from the law that is fitted to GRPO's: twice \
-                  the sampling error of one evaluation.",
-        measures: measures.collect(),
-        figures: vec![scatter(study, "lm-algorithms", &names, law.as_ref())],
-        notes: vec![],
-    }
+    Finding::new(
+        "algorithms",
+        measures.collect(),
+        vec![scatter(study, "lm-algorithms", &names, law.as_ref())],
+    )
 }
 
 /// Coefficients of the law by size of the model.
@@ -148,14 +124,8 @@ pub(super) fn sizes(study: &Study) -> Finding {
         measures.push(Measure::new(&what, slopes, target));
     }
     Finding {
-        name: "sizes",
-        title: "The coefficients follow the size of the model",
-        claim: "Within a family of models a and b change log-linearly with the number of parameters, and larger models end \
-                higher. Section 2.4 and Figure 5.",
-        targets: "b rises with the number of parameters.",
-        measures,
-        figures: vec![],
         notes: vec!["Every size is warmed up by the same steps on the same answers.".to_owned()],
+        ..Finding::new("sizes", measures, vec![])
     }
 }
 

@@ -12,6 +12,7 @@ use super::agreement::Agreement;
 use super::finding::{Finding, Verdict};
 use super::measure::Measure;
 use crate::evaluation::table::markdown;
+use training_run::run_directory::pretty_json;
 use whole_file::{FileError, write_atomically};
 
 /// Setting of a study, for the pages.
@@ -130,7 +131,7 @@ fn sections(findings: &[Finding], setting: &Setting) -> String {
 pub fn write(findings: &[Finding], setting: &Setting, folder: &Path) -> Result<PathBuf, FileError> {
     let report = folder.join("report.html");
     write_atomically(&report, html(findings, setting).html().as_bytes())?;
-    write_json(findings, &folder.join("reproduce.json"))?;
+    write_atomically(&folder.join("reproduce.json"), &pretty_json(&findings))?;
     write_figures(findings.iter().flat_map(|finding| &finding.figures), &folder.join("figures"))?;
     Ok(report)
 }
@@ -142,7 +143,7 @@ pub fn write(findings: &[Finding], setting: &Setting, folder: &Path) -> Result<P
 /// [`FileError`], naming the first file that could not be written.
 pub fn write_book(findings: &[Finding], setting: &Setting, docs: &Path) -> Result<(), FileError> {
     write_atomically(&docs.join("language-model.md"), book_page(findings, setting).as_bytes())?;
-    write_json(findings, &docs.join("language-model.json"))?;
+    write_atomically(&docs.join("language-model.json"), &pretty_json(&findings))?;
     let first = findings.iter().filter_map(|finding| finding.figures.first());
     write_figures(first, &docs.join("images/language-model"))
 }
@@ -152,12 +153,6 @@ fn book_page(findings: &[Finding], setting: &Setting) -> String {
     let (introduction, rest) = BOOK_PAGE.split_once(start).expect("the page has the mark");
     let (_, footer) = rest.split_once(end).expect("the page has the second mark");
     [introduction, start, &sections(findings, setting), end, footer].concat()
-}
-
-fn write_json(findings: &[Finding], path: &Path) -> Result<(), FileError> {
-    let mut json = serde_json::to_vec_pretty(findings).expect("findings are JSON");
-    json.push(b'\n');
-    write_atomically(path, &json)
 }
 
 fn write_figures<'a>(

@@ -7,14 +7,12 @@
 //! The formats are those of the package `tensorboard`: `record_writer.py`, `event.proto`, `summary.proto`.
 
 mod event;
-mod histogram;
 mod record;
 mod writer;
 
 pub use event::{
     Event, EventContent, HistogramProto, PluginData, SessionLog, Summary, SummaryMetadata, Value,
-    ValueKind,
+    ValueKind, histogram,
 };
-pub use histogram::histogram;
 pub use record::{frame, read_records};
 pub use writer::{EventWriter, event_files, read_events};

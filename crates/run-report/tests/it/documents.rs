@@ -14,7 +14,7 @@ fn the_measures_of_an_evaluation_are_printed_from_their_table() {
     let (_, after) = rest.split_once(MARKS[1]).expect("the page has the second mark");
     let [start, end] = MARKS;
     let mut table = String::from("| measure | unit | definition |\n|---|---|---|\n");
-    for Metric { name, unit, definition } in MEASURES {
+    for Metric { name, unit, definition } in MEASURES.iter() {
         table.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
     compare_page("evaluation.md", &format!("{before}{start}{table}{end}{after}"));

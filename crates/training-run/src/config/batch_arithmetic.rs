@@ -1,8 +1,8 @@
 //! How prompts, samples, mini-batches and tokens of a run come together, in words.
 
 use question_data::arithmetic::Split;
-use question_data::dataset::DatasetError;
 use rl_losses::PolicyLoss;
+use whole_file::FileError;
 
 use super::Run;
 
@@ -67,8 +67,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`DatasetError`], with all bad rows of a file in one.
-    pub fn describe_data(&self) -> Result<Vec<String>, DatasetError> {
+    /// [`FileError`], with all bad rows of a file in one.
+    pub fn describe_data(&self) -> Result<Vec<String>, FileError> {
         let config = self.config();
         let (data, kinds) = (&config.data, config.reward.kinds());
         let mut lines = Vec::new();

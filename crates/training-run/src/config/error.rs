@@ -1,89 +1,29 @@
 //! Why a configuration does not become a run: one fault, or problems collected.
 
 use std::fmt::{Debug, Display};
-use std::path::PathBuf;
 
 use messages::Problem;
 use rl_losses::ParameterError;
+use serde::Serialize;
 use thiserror::Error;
-use whole_file::FileError;
 
-/// Why a configuration does not become a run.
+/// Why a configuration does not become a run: a file that cannot be read, a fault in it or in an override, or all values out of
+/// range, one a line.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ConfigError {
-    /// The file is not there or cannot be read.
-    #[error(transparent)]
-    Read(#[from] FileError),
-    /// The name of the file says that it is YAML.
-    #[error(
-        "{}: is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here",
-        path.display()
-    )]
-    Yaml {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The file is not TOML, or a key or type in it is wrong.
-    #[error("{}:{line}:{column}: {message}", path.display())]
-    Syntax {
-        /// The file.
-        path: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        /// In characters, counted from 1.
-        column: usize,
-        /// Fault and expectation.
-        message: String,
-    },
-    /// A `--set` cannot be applied.
-    #[error("--set {argument}: {message}")]
-    Override {
-        /// Override as given.
-        argument: String,
-        /// Fault and expectation.
-        message: String,
-    },
-    /// No published run has this name.
-    #[error("--preset{}, expected one of{}", no_preset(name), list_presets(known))]
-    UnknownPreset {
-        /// Name as given; may be empty.
-        name: String,
-        /// Name and title of those whose names begin so, or of all.
-        known: Vec<(&'static str, &'static str)>,
-    },
-    /// Values are out of range or contradict each other; all of them, one a line.
-    #[error("{origin}: {}", list(problems))]
-    Invalid {
-        /// The file, or the name of the run.
-        origin: String,
-        /// At least one.
-        problems: Vec<Problem>,
-    },
-}
+#[error("{0}")]
+pub struct ConfigError(pub(super) String);
 
 impl ConfigError {
     /// A fault of `--set`.
-    pub(super) fn of_override(argument: &str, message: String) -> Self {
-        Self::Override { argument: argument.to_owned(), message }
+    pub(super) fn of_override(argument: &str, message: &str) -> Self {
+        Self(format!("--set {argument}: {message}"))
     }
-}
 
-fn no_preset(name: &str) -> String {
-    match name {
-        "" => " has no name".to_owned(),
-        name => format!(" {name}: there is no published run of that name"),
+    /// All problems of the configuration that `origin` names.
+    pub(super) fn invalid(origin: impl Display, problems: &[Problem]) -> Self {
+        let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
+        Self(format!("{origin}: {}", lines.join("\n  ")))
     }
-}
-
-fn list_presets(presets: &[(&str, &str)]) -> String {
-    let line = |(name, title): &(&str, &str)| format!("\n  {name:24}{title}");
-    presets.iter().map(line).collect()
-}
-
-fn list(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(Problem::to_string).collect();
-    lines.join("\n  ")
 }
 
 /// The problems of a configuration, as they are found.
@@ -131,10 +71,13 @@ impl Problems {
         self.require(is_given, field, words, "a program and its arguments");
     }
 
-    pub(super) fn finish(self, origin: &str) -> Result<(), ConfigError> {
-        if self.0.is_empty() {
-            return Ok(());
-        }
-        Err(ConfigError::Invalid { origin: origin.to_owned(), problems: self.0 })
+    /// Fails if there are any.
+    pub(super) fn finish(self) -> Result<(), Vec<Problem>> {
+        if self.0.is_empty() { Ok(()) } else { Err(self.0) }
     }
+}
+
+/// A name in quotes, as a configuration has it.
+pub(super) fn written(name: &impl Serialize) -> String {
+    serde_json::to_string(name).unwrap_or_default()
 }

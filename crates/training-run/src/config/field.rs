@@ -30,39 +30,9 @@ const WHOLE: [&str; 6] = ["select", "treatment", "base", "correction", "custom",
 /// The least that every configuration says.
 const LEAST: &str = "name = \"x\"\nmodel.path = \"m\"\ntraining.steps = 1\n";
 
-/// Choices that have fields of their own, each beside what every configuration says; with the policy losses and the advantage estimators they
-/// hold every field.
-const SHAPES: [&str; 18] = [
-    "data = { train = { arithmetic = {} }, evaluation = { arithmetic = {} } }",
-    "data = { train = { file = { path = \"f\" } }, evaluation = { file = { path = \"f\" } } }",
-    "algorithm.aggregation.seq-mean-token-sum-norm.divisor = 7.0",
-    "rollout.max_response_tokens = 8192\nreward.overlong.soft-buffer = {}",
-    "reward.kind = \"exact-match\"",
-    "reward.custom.command = [\"./score\"]",
-    "rollout.correction = {}",
-    "rollout.environment = {}",
-    "lora = {}",
-    "model.revision = \"main\"\nmodel.reference = \"Qwen/Qwen3-4B\"",
-    "evaluation.by_source = { aime24 = { samples = 32, temperature = 0.6 } }",
-    "metrics.sink.command = [\"python3\", \"scripts/metrics-to-mlflow.py\"]",
-    "reward_model = {}\nalgorithm.advantage = \"prime\"",
-    "algorithm.reference_kl = {}",
-    "algorithm.reference_kl.coefficient.adaptive = {}",
-    "algorithm.adaptive_entropy = {}",
-    "algorithm.policy_loss = \"kl-cov\"\nalgorithm.annealing = {}",
-    "algorithm.policy_loss = \"kl-cov\"\nalgorithm.thermostat = { knob = \"fraction\", low = 1e-4, high = 0.2, \
-     target = { start = 1.0, end = 0.5, steps = 10 } }",
-];
-
-/// The configuration that makes `choice`, as one of [`SHAPES`], and no other.
-///
-/// # Panics
-///
-/// If it makes none.
-fn shaped(choice: &str) -> RunConfig {
-    let data = if choice.starts_with("data") { "" } else { "data.train = \"arithmetic\"\n" };
-    toml::from_str(&format!("{LEAST}{data}{choice}")).expect("a choice is a configuration")
-}
+/// Choices that have fields of their own, in blocks, each beside what every configuration says; with the policy losses and the
+/// advantage estimators they hold every field.
+const SHAPES: &str = include_str!("shapes.txt");
 
 /// Lists every field: section by section, then the settings of every policy loss and advantage estimator.
 pub fn fields() -> &'static [Field] {
@@ -88,8 +58,11 @@ fn configurations() -> impl Iterator<Item = RunConfig> {
     let losses =
         registry().iter().map(|method| format!("algorithm.policy_loss = \"{}\"", method.name));
     let estimators = feedable().map(|entry| format!("algorithm.advantage = \"{}\"", entry.name));
-    let shapes = SHAPES.into_iter().map(str::to_owned);
-    shapes.chain(losses).chain(estimators).map(|choice| shaped(&choice))
+    let shapes = SHAPES.split("\n\n").map(str::to_owned);
+    shapes.chain(losses).chain(estimators).map(|choice| {
+        let data = if choice.starts_with("data") { "" } else { "data.train = \"arithmetic\"\n" };
+        toml::from_str(&format!("{LEAST}{data}{choice}")).expect("a choice is a configuration")
+    })
 }
 
 /// The fields of one configuration that `seen` does not have yet, in the order of their structs.

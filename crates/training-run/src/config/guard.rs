@@ -1,5 +1,3 @@
-//! `[guard]`: when a run should not simply go on.
-
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

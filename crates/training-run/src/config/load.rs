@@ -11,7 +11,7 @@ use toml::{Table, Value};
 use whole_file::{FileError, LONGEST_TEXT_BYTES, read_text_at_most};
 
 use super::field::{dotted, inside, leaves};
-use super::{ConfigError, Field, RunConfig, fields, schema, verl};
+use super::{ConfigError, Field, RunConfig, fields, schema};
 
 /// Fields that a string may stand for, as [`DataSource::named`] reads it.
 const SOURCES: [&str; 2] = ["data.train", "data.evaluation"];
@@ -28,8 +28,8 @@ impl RunConfig {
     /// [`ConfigError`]: a syntax error, unknown key or wrong type with file, line and column; an override with
     /// the keys it may have meant.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text =
-            read_text_at_most(path, LONGEST_TEXT_BYTES).map_err(FileError::of(path, "read"))?;
+        let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
+            .map_err(|error| ConfigError(FileError::of(path, "read")(error).to_string()))?;
         Self::parse(&text, path, overrides)
     }
 
@@ -41,15 +41,18 @@ impl RunConfig {
     pub fn parse(text: &str, path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
         let is_yaml = |extension: &OsStr| extension == "yaml" || extension == "yml";
         if path.extension().is_some_and(is_yaml) {
-            return Err(ConfigError::Yaml { path: path.to_path_buf() });
+            return Err(ConfigError(format!(
+                "{}: is YAML, expected TOML; docs/configuration.md has an example and, for verl's keys, the names here",
+                path.display()
+            )));
         }
         let syntax = |error: &toml::de::Error| {
             let (line, column) = place(text, error.span());
             let mut message = explain(error.message());
-            if let Some(here) = verl_keys(text, error.message()) {
+            if let Some(here) = keys_of_verl(text, error.message()) {
                 message = format!("{message}; {here}");
             }
-            ConfigError::Syntax { path: path.to_path_buf(), line, column, message }
+            ConfigError(format!("{}:{line}:{column}: {message}", path.display()))
         };
         let written = toml::from_str::<Self>(text);
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -64,7 +67,7 @@ impl RunConfig {
             // The file itself was wrong, and the overrides did not mend it.
             (Err(_), Err(error)) => Err(syntax(&error)),
             (Err(message), Ok(_)) => {
-                Err(ConfigError::of_override(&overrides.join(" --set "), message))
+                Err(ConfigError::of_override(&overrides.join(" --set "), &message))
             }
         }
     }
@@ -87,7 +90,6 @@ impl RunConfig {
     }
 }
 
-/// The configuration of a whole table.
 pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
     Value::Table(table).try_into().map_err(|error: toml::de::Error| {
         let text = error.to_string();
@@ -95,10 +97,9 @@ pub(super) fn from_table(table: Table) -> Result<RunConfig, String> {
     })
 }
 
-/// Applies `key.path=value` overrides in order.
 pub(super) fn apply_all(table: &mut Table, overrides: &[String]) -> Result<(), ConfigError> {
     overrides.iter().try_for_each(|argument| {
-        apply(table, argument).map_err(|message| ConfigError::of_override(argument, message))
+        apply(table, argument).map_err(|message| ConfigError::of_override(argument, &message))
     })
 }
 
@@ -115,7 +116,8 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
         walked = dotted(&walked, key);
         let entry = inner.entry(key).or_insert_with(|| Value::Table(Table::new()));
         if let (Value::String(name), true) = (&*entry, SOURCES.contains(&walked.as_str())) {
-            *entry = source_table(name);
+            // A bare name is expanded, so that a setting within it can be changed.
+            *entry = Value::try_from(DataSource::named(name)).expect("a source is a table");
         }
         if !entry.is_table() && schema::is_choice(&walked) {
             *entry = Value::Table(Table::new());
@@ -133,18 +135,13 @@ fn apply(table: &mut Table, argument: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Expands a bare name, so that a setting within it can be changed.
-fn source_table(name: &str) -> Value {
-    Value::try_from(DataSource::named(name)).expect("a source of questions is a table")
-}
-
 /// Refuses a key that no configuration has, with the keys it may have meant.
 pub(super) fn check_known(path: &str) -> Result<(), String> {
     if schema::of_field(path).is_some() {
         return Ok(());
     }
     let paths = || fields().iter().map(|field| field.path.as_str());
-    if let Some(here) = verl::here(path) {
+    if let Some(here) = verl_key(path) {
         return Err(here);
     }
     let leaf = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
@@ -214,7 +211,7 @@ fn explain(message: &str) -> String {
 }
 
 /// Names our fields for keys of verl in a file, if one of them is the field that serde does not know.
-fn verl_keys(text: &str, message: &str) -> Option<String> {
+fn keys_of_verl(text: &str, message: &str) -> Option<String> {
     let unknown = message.split("unknown field `").nth(1)?.split('`').next()?;
     let table: Table = toml::from_str(text).ok()?;
     let keys: Vec<String> = leaves(&table)
@@ -222,7 +219,7 @@ fn verl_keys(text: &str, message: &str) -> Option<String> {
         .filter(|(_, value)| !value.is_table())
         .map(|leaf| leaf.0)
         .collect();
-    verl::keys_here(keys.iter().map(String::as_str), unknown)
+    verl_keys_here(keys.iter().map(String::as_str), unknown)
 }
 
 fn one_line(message: &str) -> String {
@@ -234,4 +231,51 @@ fn place(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
     let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
     let line_start = before.rfind('\n').map_or(0, |end| end + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Returns the keys of verl's `ppo_trainer.yaml`, and of its entropy recipe, each with the field of the same meaning.
+///
+/// # Panics
+///
+/// If a line of the table has no field.
+pub fn verl_keys() -> impl Iterator<Item = (&'static str, &'static str)> {
+    include_str!("verl.txt").lines().map(|line| line.split_once(' ').expect("a key and a field"))
+}
+
+/// Most keys of a file that a message names.
+const NAMED: usize = 3;
+
+/// Page with all keys.
+const PAGE: &str = "docs/configuration.md#keys-of-verl";
+
+/// Names our field for a key of verl; `None` for any other key.
+fn verl_key(key: &str) -> Option<String> {
+    let key = key.trim_start_matches('+');
+    let (_, field) = verl_keys().find(|(verl, _)| *verl == key)?;
+    Some(format!("`{key}` is a key of verl, here it is `{field}` ({PAGE})"))
+}
+
+/// Names our fields for the keys of verl in a file that contain the name `unknown`.
+fn verl_keys_here<'a>(keys: impl Iterator<Item = &'a str>, unknown: &str) -> Option<String> {
+    let of_verl = |key: &str| verl_keys().find(|(verl, _)| *verl == key);
+    let with_name = keys.filter(|key| key.split('.').any(|part| part == unknown));
+    let named: Vec<String> = with_name
+        .filter_map(of_verl)
+        .take(NAMED)
+        .map(|(key, field)| format!("`{key}` is `{field}`"))
+        .collect();
+    (!named.is_empty()).then(|| format!("of verl's keys, {} here ({PAGE})", named.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_key_of_verl_leads_to_a_field_and_stands_once() {
+        for (index, (verl, field)) in verl_keys().enumerate() {
+            assert_eq!(check_known(field), Ok(()), "{verl}");
+            assert!(!verl_keys().take(index).any(|(other, _)| other == verl), "{verl} twice");
+        }
+    }
 }

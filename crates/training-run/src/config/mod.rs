@@ -9,7 +9,6 @@ mod error;
 mod evaluation;
 mod field;
 mod guard;
-mod hub;
 mod load;
 mod optimizer;
 mod parallel;
@@ -22,7 +21,6 @@ mod run;
 mod schema;
 mod sections;
 mod thermostat;
-mod verl;
 
 pub use algorithm::{AlgorithmSection, KlPlacement, RatioTo, ReferenceKl};
 pub use error::ConfigError;
@@ -31,7 +29,7 @@ pub use evaluation::{EvaluationSection, SourceEvaluation};
 pub use field::{Field, fields};
 pub(crate) use field::{dotted, leaves};
 pub use guard::{GuardAction, GuardSection};
-pub use hub::{Commits, HubFile};
+pub use load::verl_keys;
 pub use model_files::device::Device;
 pub use model_files::dtype::Dtype;
 pub use model_files::lora::{LoraSection, LoraTarget};
@@ -41,11 +39,10 @@ pub use preset::{RUN_PRESETS, RunPreset, SHARED_PRESET, preset};
 pub use reward::{RewardProgram, RewardSection};
 pub use reward_model::{RewardModelSection, RewardModelUpdate};
 pub use rollout::{EngineServers, EnvironmentSection, InFlight, RolloutEngine, RolloutSection};
-pub use run::Run;
+pub use run::{Commits, HubFile, Run};
 pub use schema::schema;
 pub use sections::{
     CheckpointSection, DataSection, MetricsSection, MetricsSink, ModelSection, RunConfig,
     TrainingSection,
 };
 pub use thermostat::ThermostatSection;
-pub use verl::VERL_KEYS;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::error::Problems;
+use super::error::{Problems, written};
 use crate::schedule::Decay;
 use model_files::dtype::Dtype;
 use model_files::section;
@@ -24,15 +24,6 @@ pub enum MasterWeights {
 impl MasterWeights {
     /// All.
     pub const ALL: [Self; 3] = [Self::F32, Self::Split, Self::None];
-
-    /// Name in a configuration.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::F32 => "f32",
-            Self::Split => "split",
-            Self::None => "none",
-        }
-    }
 
     /// Size of the master weight of one parameter of a model in `dtype`, in bytes.
     pub fn bytes_beside(self, dtype: Dtype) -> u64 {
@@ -95,7 +86,7 @@ impl OptimizerSection {
         let fits = is_usual || dtype == Dtype::Bf16;
         let expected =
             "\"f32\" unless model.dtype is \"bf16\": wider parameters are stepped as they are";
-        let value = format!("{:?}", self.master.name());
+        let value = written(&self.master);
         problems.add_unless(fits, &field("master"), &value, expected);
         // In the host's memory what stands behind a parameter is all of it.
         let expected = "\"f32\" with parallel.offload_optimizer";
@@ -115,8 +106,8 @@ mod tests {
     fn narrow_states_need_narrow_parameters() {
         for master in MasterWeights::ALL {
             let section = OptimizerSection { master, ..OptimizerSection::default() };
-            let written = toml::to_string(&section).unwrap();
-            assert!(written.contains(&format!("master = {:?}", master.name())), "{written}");
+            let text = toml::to_string(&section).unwrap();
+            assert!(text.contains(&format!("master = {}", written(&master))), "{text}");
             for dtype in [Dtype::F32, Dtype::F64, Dtype::Bf16] {
                 let mut problems = Problems::default();
                 section.check("reward_model.optimizer", dtype, false, &mut problems);
@@ -124,7 +115,7 @@ mod tests {
                 if dtype == Dtype::Bf16 || master == MasterWeights::F32 {
                     assert!(messages.is_empty(), "{messages:?}");
                 } else {
-                    let start = format!("`reward_model.optimizer.master` is {:?}", master.name());
+                    let start = format!("`reward_model.optimizer.master` is {}", written(&master));
                     assert!(messages.len() == 1 && messages[0].contains(&start), "{messages:?}");
                 }
             }

@@ -75,14 +75,19 @@ const OPEN: [(&str, &str, &str); 2] = [
 ///
 /// # Errors
 ///
-/// [`ConfigError::UnknownPreset`], with the presets whose names begin so, or all.
+/// [`ConfigError`], with the presets whose names begin so, or all.
 pub fn preset(name: &str) -> Result<&'static RunPreset, ConfigError> {
     RUN_PRESETS.iter().find(|preset| preset.name == name).ok_or_else(|| {
         let is_near = |preset: &&RunPreset| preset.name.starts_with(name);
         let all = !RUN_PRESETS.iter().any(|preset| is_near(&preset));
         let known = RUN_PRESETS.iter().filter(|preset| all || is_near(preset));
-        let known = known.map(|preset| (preset.name, preset.about())).collect();
-        ConfigError::UnknownPreset { name: name.to_owned(), known }
+        let line = |preset: &RunPreset| format!("\n  {:24}{}", preset.name, preset.about());
+        let known: String = known.map(line).collect();
+        let given = match name {
+            "" => " has no name".to_owned(),
+            name => format!(" {name}: there is no published run of that name"),
+        };
+        ConfigError(format!("--preset{given}, expected one of{known}"))
     })
 }
 
@@ -104,15 +109,13 @@ impl Run {
             }
         }
         let config: RunConfig = from_table(table)
-            .map_err(|message| ConfigError::of_override(&overrides.join(" --set "), message))?;
-        let origin = format!("--preset {name}");
-        match config.resolve() {
-            Ok(run) => problems.finish(&origin).map(|()| run),
-            Err(ConfigError::Invalid { problems: more, .. }) => {
-                problems.0.extend(more);
-                Err(ConfigError::Invalid { origin, problems: problems.0 })
+            .map_err(|message| ConfigError::of_override(&overrides.join(" --set "), &message))?;
+        match config.checked() {
+            Ok(run) if problems.0.is_empty() => Ok(run),
+            run => {
+                problems.0.extend(run.err().unwrap_or_default());
+                Err(ConfigError::invalid(format_args!("--preset {name}"), &problems.0))
             }
-            other => other,
         }
     }
 }

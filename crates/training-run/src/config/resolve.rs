@@ -1,5 +1,6 @@
 //! Ranges and contradictions: [`RunConfig`] to [`Run`].
 
+use messages::Problem;
 use model_files::hub_name::HubName;
 use model_files::sampling::RangeCheck;
 use question_data::dataset::{DataSource, KINDS_OF_FILE};
@@ -9,7 +10,7 @@ use rl_losses::{
 };
 
 use super::by_name::{unfed_column_of_estimator, unfed_column_of_loss};
-use super::error::Problems;
+use super::error::{Problems, written};
 use super::field::out_of_range;
 use super::run::Run;
 use super::{
@@ -37,8 +38,13 @@ impl RunConfig {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Invalid`] with every problem there is, each naming field, value and what was expected.
-    pub fn resolve(mut self) -> Result<Run, ConfigError> {
+    /// [`ConfigError`] with every problem there is, each naming field, value and what was expected.
+    pub fn resolve(self) -> Result<Run, ConfigError> {
+        let name = self.name.clone();
+        self.checked().map_err(|problems| ConfigError::invalid(name, &problems))
+    }
+
+    pub(super) fn checked(mut self) -> Result<Run, Vec<Problem>> {
         let mut problems = Problems::default();
         problems.0.extend(out_of_range(&self));
         self.check_name(&mut problems);
@@ -79,7 +85,7 @@ impl RunConfig {
             metric.starts_with("val-core/") || METRICS.iter().any(|row| row.name == *metric);
         let expected = "a name of docs/metrics.md or `val-core/…`";
         problems.require(known, "checkpoint.best_metric", metric, expected);
-        problems.finish(&self.name)?;
+        problems.finish()?;
         if let Some(reward_model) = &mut self.reward_model {
             let mini_batch_prompts = self.algorithm.mini_batch_prompts;
             reward_model.fill_in(&self.model.place(), mini_batch_prompts);
@@ -182,14 +188,13 @@ impl RunConfig {
         problems.require(fuel > 0, "reward.grading.fuel", fuel, "at least 1");
     }
 
-    /// Checks the environment, if there is one, against the other settings.
     fn check_environment(&self, problems: &mut Problems) {
         let Some(environment) = &self.rollout.environment else { return };
         problems.require_program("rollout.environment.command", &environment.command);
         let engine = self.rollout.engine;
         let expected = "\"own\" with rollout.environment: the trainer records what it draws";
         let is_own = engine == RolloutEngine::Own;
-        problems.add_unless(is_own, "rollout.engine", engine.written(), expected);
+        problems.add_unless(is_own, "rollout.engine", written(&engine), expected);
         let sampling = self.rollout.sampling();
         let expected = "rollout.top_k, top_p and min_p at their defaults with rollout.environment";
         problems.require(!sampling.truncates(), "rollout.top_p", sampling.top_p, expected);

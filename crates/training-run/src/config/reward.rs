@@ -1,5 +1,3 @@
-//! `[reward]`: the reward of a response.
-
 use std::collections::BTreeMap;
 
 use code_sandbox::CodeSection;
@@ -69,7 +67,6 @@ pub enum RewardProgram {
 }
 
 impl RewardProgram {
-    /// Adds a value that cannot be used.
     pub(super) fn check(&self, problems: &mut Problems) {
         match self {
             Self::Command(words) => problems.require_program("reward.custom.command", words),

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::error::Problems;
+use super::error::{Problems, written};
 use model_files::section;
 
 section! {
@@ -120,7 +120,7 @@ impl RolloutSection {
             "false, or rollout.engine = \"vllm\" or \"sglang\" and rollout.staleness = 0";
         problems.require(fits, &named("sleeps"), true, expected);
         let mut require_engine = |good: bool, expected: &str| {
-            problems.add_unless(good, "rollout.engine", engine.written(), expected);
+            problems.add_unless(good, "rollout.engine", written(&engine), expected);
         };
         if engine == RolloutEngine::Own {
             let expected = "the engine whose servers [rollout.servers] names";
@@ -170,13 +170,6 @@ pub enum InFlight {
     Finish,
     /// They go on with the new weights; vLLM alone.
     Continue,
-}
-
-impl RolloutEngine {
-    /// Its name in quotes, as a configuration has it.
-    pub(super) fn written(self) -> String {
-        serde_json::to_string(&self).unwrap_or_default()
-    }
 }
 
 section! {

@@ -1,15 +1,16 @@
-//! A checked configuration.
+//! A checked configuration, and the files that names of the hub in it stand for.
 
+use std::collections::BTreeMap;
+use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
 
-use model_files::hub_name::Snapshot;
+use model_files::hub_name::{HubName, Snapshot};
 use model_files::model_place;
 use question_data::dataset::KINDS_OF_FILE;
 use serde::Serialize;
 
 use super::error::Problems;
-use super::hub::{Commits, HubFile};
-use super::{ConfigError, OptimizerSection, RunConfig};
+use super::{ConfigError, ModelSection, OptimizerSection, RunConfig};
 use crate::schedule::Schedule;
 
 /// A checked configuration: the only thing a trainer starts from.
@@ -32,12 +33,8 @@ impl Run {
     ///
     /// [`ConfigError`], naming the file.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        RunConfig::load(path, overrides)?.resolve().map_err(|error| match error {
-            ConfigError::Invalid { problems, .. } => {
-                ConfigError::Invalid { origin: path.display().to_string(), problems }
-            }
-            other => other,
-        })
+        let config = RunConfig::load(path, overrides)?;
+        config.checked().map_err(|problems| ConfigError::invalid(path.display(), &problems))
     }
 
     /// The checked values.
@@ -119,7 +116,7 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::Invalid`] with all that are not.
+    /// [`ConfigError`] with all that are not.
     pub fn check_files(&self) -> Result<(), ConfigError> {
         let mut problems = Problems::default();
         let mut config = self.config.clone();
@@ -138,6 +135,66 @@ impl Run {
             let expected = format!("a {KINDS_OF_FILE} file");
             problems.add_unless(are_there, field, file.path.display(), &expected);
         }
-        problems.finish(&self.config.name)
+        problems.finish().map_err(|problems| ConfigError::invalid(&self.config.name, &problems))
+    }
+}
+
+/// Commits by the names that a configuration writes, [`HubFile`]s as text.
+pub type Commits = BTreeMap<String, String>;
+
+/// A name of the hub in a configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HubFile<'a> {
+    /// A model.
+    Model(&'a HubName),
+    /// A data set.
+    DataSet(&'a HubName),
+}
+
+impl Display for HubFile<'_> {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(name) => name.fmt(out),
+            Self::DataSet(name) => write!(out, "datasets/{name}"),
+        }
+    }
+}
+
+impl ModelSection {
+    /// The directory, or the name with its revision.
+    pub fn place(&self) -> PathBuf {
+        if self.revision.is_empty() {
+            return self.path.clone();
+        }
+        PathBuf::from(format!("{}@{}", self.path.display(), self.revision))
+    }
+}
+
+impl RunConfig {
+    /// Replaces names by files, and returns the commits of those names.
+    fn locate<E>(
+        &mut self,
+        mut locate: impl FnMut(HubFile<'_>) -> Result<Snapshot, E>,
+    ) -> Result<Commits, E> {
+        let mut commits = Commits::new();
+        self.model.path = self.model.place();
+        self.model.revision.clear();
+        for (_, path) in self.models() {
+            if let Some(name) = HubName::of_path(path, Path::new("")) {
+                let file = HubFile::Model(&name);
+                let Snapshot { commit, folder, .. } = locate(file)?;
+                commits.insert(file.to_string(), commit);
+                *path = folder;
+            }
+        }
+        for (_, file) in self.question_files() {
+            if let Some(name) = HubName::of_path(&file.path, Path::new("")) {
+                let named = HubFile::DataSet(&name);
+                let Snapshot { commit, files, .. } = locate(named)?;
+                commits.insert(named.to_string(), commit);
+                file.located = files;
+            }
+        }
+        Ok(commits)
     }
 }

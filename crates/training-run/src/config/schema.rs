@@ -14,7 +14,6 @@ pub fn schema() -> &'static Value {
     &SCHEMA
 }
 
-/// The schema of a field's value.
 pub(super) fn of_field(path: &str) -> Option<&'static Value> {
     find(path).map(|found| found.schema)
 }
@@ -26,7 +25,6 @@ pub(super) fn is_choice(path: &str) -> bool {
     alternatives.into_iter().any(|branch| is_alternative(branch, schema))
 }
 
-/// A property of the schema.
 pub(super) struct Property<'a> {
     schema: &'a Value,
     /// The doc comment of the field.
@@ -35,7 +33,6 @@ pub(super) struct Property<'a> {
     pub(super) is_required: bool,
 }
 
-/// The property at a dotted path.
 pub(super) fn find(path: &str) -> Option<Property<'static>> {
     let root = Property { schema: schema(), description: None, is_required: false };
     path.split('.').try_fold(root, |parent, key| property(parent.schema, key))

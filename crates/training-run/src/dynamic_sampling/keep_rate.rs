@@ -11,13 +11,11 @@ pub(super) struct KeepRate {
 }
 
 impl KeepRate {
-    /// Begins a step.
     pub(super) fn age(&mut self) {
         self.kept /= 2.0;
         self.asked /= 2.0;
     }
 
-    /// Counts a rollout batch.
     pub(super) fn add(&mut self, kept: usize, asked: usize) {
         self.kept += kept as f64;
         self.asked += asked as f64;

@@ -1,5 +1,3 @@
-//! Counts of how the groups of a step were sampled.
-
 use serde::{Deserialize, Serialize};
 
 use crate::metric;

@@ -9,7 +9,6 @@ use serde_json::Value;
 use whole_file::{FileError, LONGEST_LINE_BYTES, NumberedLines, open_regular, write_atomically};
 
 use super::StepMetrics;
-use crate::run_file::RunFileError;
 
 /// Appends one line per step and flushes it to disk.
 #[derive(Debug)]
@@ -49,8 +48,8 @@ impl MetricsWriter {
 ///
 /// # Errors
 ///
-/// [`RunFileError`], naming file and line.
-pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, RunFileError> {
+/// [`FileError`], naming file and line.
+pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, FileError> {
     let file = open_regular(path).map_err(FileError::of(path, "read"))?;
     let mut steps = Vec::new();
     for line in NumberedLines::new(BufReader::new(file), LONGEST_LINE_BYTES) {
@@ -58,9 +57,9 @@ pub fn read_metrics(path: &Path) -> Result<Vec<StepMetrics>, RunFileError> {
         if !line.is_complete {
             break;
         }
-        let step = parse_line(&line.bytes).map_err(|problem| RunFileError::Content {
-            place: format!("{}:{}", path.display(), line.number),
-            problem: format!("{problem}, expected an object of numbers with `step`"),
+        let step = parse_line(&line.bytes).map_err(|problem| {
+            let place = format!("{}:{}", path.display(), line.number);
+            FileError::at(place, format!("{problem}, expected an object of numbers with `step`"))
         })?;
         steps.push(step);
     }

@@ -1,13 +1,11 @@
-//! The metrics of one step.
-
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::table::METRICS;
+use super::table::TABLE;
 use super::validation::Validation;
 
-/// Name of a metric in [`METRICS`] or in one of the families of [`Validation`].
+/// Name of a metric in [`METRICS`](super::METRICS) or in one of the families of [`Validation`].
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetricName(Cow<'static, str>);
 
@@ -18,19 +16,23 @@ impl MetricName {
     ///
     /// If the table has no such name.
     pub const fn known(name: &'static str) -> Self {
-        let mut row = 0;
-        while row < METRICS.len() {
-            if equal(METRICS[row].name.as_bytes(), name.as_bytes()) {
+        let table = TABLE.as_bytes();
+        let mut place = 0;
+        while place < table.len() {
+            if begins(table, place, name.as_bytes()) {
                 return Self(Cow::Borrowed(name));
             }
-            row += 1;
+            while table[place] != b'\n' {
+                place += 1;
+            }
+            place += 1;
         }
-        panic!("no metric of this name in METRICS (training-run, metrics/table.rs)")
+        panic!("no metric of this name in METRICS (training-run, metrics/table.txt)")
     }
 
     /// Names a metric of the evaluation on the questions of `source`.
     pub fn validation(source: &str, what: Validation) -> Self {
-        Self(Cow::Owned(what.pattern().replace("<source>", source).replace("<n>", &what.number())))
+        Self(Cow::Owned(what.name_on(source)))
     }
 }
 
@@ -40,18 +42,16 @@ impl fmt::Display for MetricName {
     }
 }
 
-const fn equal(left: &[u8], right: &[u8]) -> bool {
-    if left.len() != right.len() {
-        return false;
-    }
+/// True if the row of the table that starts at `place` is of this name.
+const fn begins(table: &[u8], place: usize, name: &[u8]) -> bool {
     let mut index = 0;
-    while index < left.len() {
-        if left[index] != right[index] {
+    while index < name.len() {
+        if table[place + index] != name[index] {
             return false;
         }
         index += 1;
     }
-    true
+    table[place + index] == b' '
 }
 
 /// The metrics of one step, sorted by name. Every value is finite.

@@ -1,5 +1,3 @@
-//! Families of metrics that are named after a source of questions.
-
 /// A metric of an evaluation on the questions of one source: the families `val-core/…` and `val-aux/…`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Validation {
@@ -22,29 +20,17 @@ pub enum Validation {
 }
 
 impl Validation {
-    /// Pattern of the name, with placeholders `<source>` and `<n>`.
-    pub fn pattern(self) -> &'static str {
+    /// Returns the name of the metric on the questions of `source`.
+    pub fn name_on(self, source: &str) -> String {
         match self {
-            Self::Mean(_) => "val-core/<source>/acc/mean@<n>",
-            Self::Reward(_) => "val-core/<source>/reward/mean@<n>",
-            Self::Low(_) => "val-aux/<source>/acc/mean@<n>/low",
-            Self::High(_) => "val-aux/<source>/acc/mean@<n>/high",
-            Self::Pass(_) => "val-core/<source>/acc/pass@<n>",
-            Self::Majority(_) => "val-core/<source>/acc/maj@<n>",
-            Self::Extracted => "val-aux/<source>/extracted_fraction",
-            Self::Truncated => "val-aux/<source>/truncated_fraction",
-        }
-    }
-
-    pub(super) fn number(self) -> String {
-        match self {
-            Self::Mean(n)
-            | Self::Reward(n)
-            | Self::Low(n)
-            | Self::High(n)
-            | Self::Pass(n)
-            | Self::Majority(n) => n.to_string(),
-            Self::Extracted | Self::Truncated => String::new(),
+            Self::Mean(n) => format!("val-core/{source}/acc/mean@{n}"),
+            Self::Reward(n) => format!("val-core/{source}/reward/mean@{n}"),
+            Self::Low(n) => format!("val-aux/{source}/acc/mean@{n}/low"),
+            Self::High(n) => format!("val-aux/{source}/acc/mean@{n}/high"),
+            Self::Pass(n) => format!("val-core/{source}/acc/pass@{n}"),
+            Self::Majority(n) => format!("val-core/{source}/acc/maj@{n}"),
+            Self::Extracted => format!("val-aux/{source}/extracted_fraction"),
+            Self::Truncated => format!("val-aux/{source}/truncated_fraction"),
         }
     }
 }

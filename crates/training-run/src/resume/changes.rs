@@ -1,5 +1,3 @@
-//! Fields of the configuration that may change when a run is resumed.
-
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};

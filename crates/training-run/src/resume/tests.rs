@@ -18,7 +18,7 @@ fn run(root: &Path, steps: &[u64]) {
     }
 }
 
-fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, RunFileError> {
+fn origin(root: &Path, resolved: &str, resume: &Resume) -> Result<Start, FileError> {
     super::origin(root, resolved, resume, |checkpoint| {
         Ok(manifest::check(&checkpoint.path, (0, 1)))
     })

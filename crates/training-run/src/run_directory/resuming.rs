@@ -5,16 +5,13 @@ use std::fs;
 use serde::Serialize;
 use whole_file::{FileError, LONGEST_TEXT_BYTES, if_there, read_at_most, write_atomically};
 
-use super::{Checkpoint, RunDirectory, file_name, step_of};
+use super::{Checkpoint, RunDirectory, entries, file_name, step_of};
 use crate::resume::Change;
-use crate::run_file::{RunFileError, entries};
 
 impl RunDirectory {
     /// Lists checkpoints from which a run may resume: the one that `latest` names, then those before it, newest first. If `latest`
     /// is missing or names no step, lists all of them, with the fault of `latest`.
-    pub(crate) fn resumable(
-        &self,
-    ) -> Result<(Vec<Checkpoint>, Option<RunFileError>), RunFileError> {
+    pub(crate) fn resumable(&self) -> Result<(Vec<Checkpoint>, Option<FileError>), FileError> {
         let mut checkpoints = self.list_checkpoints()?;
         checkpoints.reverse();
         let fault = self.latest_checkpoint().err();
@@ -38,7 +35,7 @@ impl RunDirectory {
         changes: &[Change],
         config_text: &str,
         resolved: &impl Serialize,
-    ) -> Result<(), RunFileError> {
+    ) -> Result<(), FileError> {
         if changes.is_empty() {
             return Ok(());
         }
@@ -52,7 +49,7 @@ impl RunDirectory {
             lines.extend(format!("{line}\n").bytes());
         }
         write_atomically(&path, &lines)?;
-        Ok(self.write_configuration(config_text, resolved)?)
+        self.write_configuration(config_text, resolved)
     }
 
     /// Removes the samples of steps after `step`, which will be repeated.
@@ -60,7 +57,7 @@ impl RunDirectory {
     /// # Errors
     ///
     /// A folder that cannot be read, or a file that cannot be removed.
-    pub fn forget_samples_after(&self, step: u64) -> Result<(), RunFileError> {
+    pub fn forget_samples_after(&self, step: u64) -> Result<(), FileError> {
         for path in entries(&self.samples())? {
             let number = file_name(&path).split('.').next().and_then(step_of);
             if number.is_some_and(|number| number > step) {

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use whole_file::{FileError, open_regular};
 
 use crate::config::{RunConfig, dotted};
-use crate::run_file::entries;
+use crate::run_directory::entries;
 
 /// Version of the files.
 const FORMAT: u32 = 1;

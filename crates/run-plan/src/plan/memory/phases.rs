@@ -5,7 +5,7 @@ use model_files::buffer_limits::{BUCKET_BYTES, CHUNK_LOGITS, WAITING_LOGITS};
 use training_run::config::RolloutEngine;
 
 use crate::plan::ModelSizes;
-use crate::plan::probe::Probe;
+use crate::plan::setup::Probe;
 
 /// Bytes of each logit of the probe's chunk: distributions before and after, in f32 and f64, and the products of Lemma 1.
 const PROBE_BYTES: u64 = 48;

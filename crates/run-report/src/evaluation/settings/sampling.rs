@@ -1,52 +1,33 @@
-//! Sampling of the responses to a set.
-
 use entropy_core::{EntropyBand, InputError};
 use model_files::sampling::{RangeCheck, Sampling};
-use serde::{Deserialize, Serialize};
+use model_files::section;
 
 use super::error::SettingsError;
 use crate::evaluation::majority::MOST_SAMPLES;
 
-/// Settings for sampling the responses to a set.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct SetSampling {
-    /// Number of responses to each problem.
-    pub samples: usize,
-    /// [`Sampling::temperature`].
-    pub temperature: f64,
-    /// [`Sampling::top_p`].
-    pub top_p: f64,
-    /// [`Sampling::top_k`].
-    pub top_k: usize,
-    /// [`Sampling::min_p`].
-    pub min_p: f64,
-    /// Longest response, in tokens.
-    pub max_response_tokens: usize,
-    /// Texts that end a response, beside the model's own end-of-sequence tokens.
-    pub stop: Vec<String>,
-    /// Least entropy of the distribution a token is drawn from, in nats: its temperature is raised until it has that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entropy_floor: Option<f64>,
-    /// Largest entropy of that distribution, in nats: its temperature is lowered until it has that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entropy_ceiling: Option<f64>,
-}
-
-impl Default for SetSampling {
-    fn default() -> Self {
-        let Sampling { temperature, top_k, top_p, min_p } = Sampling::GREEDY;
-        Self {
-            samples: 1,
-            temperature,
-            top_p,
-            top_k,
-            min_p,
-            max_response_tokens: 1024,
-            stop: Vec::new(),
-            entropy_floor: None,
-            entropy_ceiling: None,
-        }
+section! {
+    /// Settings for sampling the responses to a set.
+    pub struct SetSampling {
+        /// Number of responses to each problem.
+        pub samples: usize = 1,
+        /// [`Sampling::temperature`].
+        pub temperature: f64 = Sampling::GREEDY.temperature,
+        /// [`Sampling::top_p`].
+        pub top_p: f64 = Sampling::GREEDY.top_p,
+        /// [`Sampling::top_k`].
+        pub top_k: usize = Sampling::GREEDY.top_k,
+        /// [`Sampling::min_p`].
+        pub min_p: f64 = Sampling::GREEDY.min_p,
+        /// Longest response, in tokens.
+        pub max_response_tokens: usize = 1024,
+        /// Texts that end a response, beside the model's own end-of-sequence tokens.
+        pub stop: Vec<String> = Vec::new(),
+        /// Least entropy of the distribution a token is drawn from, in nats: its temperature is raised until it has that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub entropy_floor: Option<f64> = None,
+        /// Largest entropy of that distribution, in nats: its temperature is lowered until it has that.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub entropy_ceiling: Option<f64> = None,
     }
 }
 
@@ -68,14 +49,13 @@ impl SetSampling {
         banded.then(|| EntropyBand::new(floor, ceiling)).transpose()
     }
 
-    /// Checks the fields of set `set`, and reports the first that is out of range.
     pub(super) fn check(&self, set: &str) -> Result<(), SettingsError> {
         let &Self { samples, temperature, .. } = self;
         let drawn = |holds, expected: String| ("temperature", temperature, holds, expected);
         let range = |RangeCheck { field, value, holds, expected }: RangeCheck| {
             (field, value, holds, expected.to_owned())
         };
-        let band = self.band().map_err(|error| SettingsError::sampling(set, error.to_string()));
+        let band = self.band().map_err(|error| SettingsError::of_set(set, error));
         let banded = !matches!(band, Ok(None));
         let [is_temperature, is_top_p, is_min_p] = self.sampling().checks().map(range);
         let identical = format!("above 0 with {samples} samples, which would all be the same");
@@ -92,7 +72,7 @@ impl SetSampling {
         ];
         match checks.into_iter().find(|(_, _, holds, _)| !holds) {
             Some((field, found, _, expected)) => {
-                Err(SettingsError::field(set, field, found.to_string(), &expected))
+                Err(SettingsError::of_set(set, format!("{field} is {found}, expected {expected}")))
             }
             None => band.map(drop),
         }

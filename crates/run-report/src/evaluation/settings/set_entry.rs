@@ -33,9 +33,12 @@ impl SetEntry {
     ///
     /// # Errors
     ///
-    /// [`SettingsError::Argument`].
+    /// [`SettingsError`].
     pub fn parse(text: &str) -> Result<Self, SettingsError> {
-        let wrong = |problem: String| SettingsError::Argument { text: text.to_owned(), problem };
+        let wrong = |problem: String| {
+            let expected = "NAME=FILE[:KEY=VALUE,...] as aime24=aime24.jsonl:n=32,temperature=0.6";
+            SettingsError(format!("--set {text:?}: {problem}, expected {expected}"))
+        };
         let (name, rest) =
             text.split_once('=').ok_or_else(|| wrong("there is no `=`".to_owned()))?;
         // A colon may stand in a path: what follows the last one is options only if it has a value.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use training_run::config::{Field, VERL_KEYS, fields};
+use training_run::config::{self, Field, fields};
 
 use super::algorithm_page::{algorithm_section, is_setting};
 use super::field_lines::{inside, list};
@@ -35,9 +35,9 @@ fn section_of(field: &Field) -> &str {
 
 /// Each key of verl, then the field.
 fn verl_keys() -> String {
-    let width = VERL_KEYS.iter().map(|(verl, _)| verl.len()).max().unwrap_or(0);
-    let row = |(verl, field): &(&str, &str)| format!("{verl:width$}  {field}\n");
-    let rows: String = VERL_KEYS.iter().map(row).collect();
+    let width = config::verl_keys().map(|(verl, _)| verl.len()).max().unwrap_or(0);
+    let row = |(verl, field): (&str, &str)| format!("{verl:width$}  {field}\n");
+    let rows: String = config::verl_keys().map(row).collect();
     format!("```text\n{rows}```\n")
 }
 

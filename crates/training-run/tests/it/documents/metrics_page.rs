@@ -12,11 +12,12 @@ pub(super) fn metrics_page() -> String {
          `METRICS`: `UPDATE_DOCS=1 cargo test -p training-run --test it documents`.\n\n\
          | name | unit | definition |\n|---|---|---|\n",
     );
-    for Metric { name, unit, definition } in METRICS {
+    for Metric { name, unit, definition } in METRICS.iter() {
         page.extend(["| `", name, "` | ", unit, " | ", definition, " |\n"]);
     }
     for family in FAMILIES {
-        page.extend(["| `", family.pattern(), "` | fraction | ", definition(family), " |\n"]);
+        let name = family.name_on("<source>").replace("@0", "@<n>");
+        page.extend(["| `", &name, "` | fraction | ", definition(family), " |\n"]);
     }
     page + FOOTER
 }
