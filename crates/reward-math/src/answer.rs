@@ -175,7 +175,7 @@ impl Answer {
         if text.len() > MAX_WORDS || !numbers.is_match(text) {
             return None;
         }
-        let readings = Ok(vec![readings::read(text, true).ok()?]);
+        let readings = Ok(vec![readings::read(text)?]);
         let (words, rounded_to) = (words::normalise(text), rounded_to(text));
         Some(Self { words, rounded_to, ..Self::of(spelling(text), readings) })
     }
@@ -401,21 +401,15 @@ fn without_frames(text: &str) -> Cow<'_, str> {
     let page = pattern!(
         r"\\parbox\s*(?:\[[^\]]*\])*\s*\{[^{}]*\}|\\begin\{minipage\}(?:\[[^\]]*\])*\{[^{}]*\}"
     );
-    let text =
-        page.replace_all(
-            text,
-            |page: &Captures<'_>| {
-                if page[0].starts_with("\\p") { "\\text" } else { "\\text{" }
-            },
-        );
-    let text = text.replace("\\end{minipage}", "}");
+    let shown = |page: &Captures<'_>| if page[0].starts_with("\\p") { "\\text" } else { "\\text{" };
+    let text = page.replace_all(text, shown).replace("\\end{minipage}", "}");
     let frame = pattern!(
         r"\\(?:bbox\s*(?:\[[^\]]*\])?|colorbox\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|fcolorbox\s*\{[^{}]*\}\s*\{[^{}]*\}|(?:text)?color\s*\{[^{}]*\}|framebox|makebox)\s*"
     );
     let text = frame.replace_all(&text, "");
     // The group that was shown.
     let inner = group(&text).filter(|inner| inner.len() + 2 == text.len());
-    Cow::Owned(inner.map_or_else(|| text.clone().into_owned(), str::to_owned))
+    Cow::Owned(inner.unwrap_or(&text).to_owned())
 }
 
 /// Returns the content of a box around all of the text.

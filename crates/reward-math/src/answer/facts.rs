@@ -45,10 +45,7 @@ pub(super) fn facts(folded: &str) -> Option<Node> {
     if facts.len() < 2 || !facts.iter().enumerate().all(distinct) {
         return None;
     }
-    let equation = |fact: Fact| {
-        let value = read(&fact.value, true).ok()?;
-        Some(Node::equation(Node::Words(fact.label), value))
-    };
+    let equation = |fact: Fact| Some(Node::equation(Node::Words(fact.label), read(&fact.value)?));
     facts.into_iter().map(equation).collect::<Option<_>>().map(Node::bare)
 }
 

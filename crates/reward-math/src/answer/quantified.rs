@@ -32,6 +32,6 @@ pub(super) fn statement(folded: &str) -> Option<Node> {
         return None;
     }
     let words = || Node::Words(spelling::spelling(rest));
-    parts.push(readings::read(rest, true).unwrap_or_else(|_| words()));
+    parts.push(readings::read(rest).unwrap_or_else(words));
     Some(Node::tuple(parts))
 }

@@ -32,6 +32,12 @@ pub(super) fn spelling(folded: &str) -> String {
     substance::formula(&spelled).unwrap_or(spelled)
 }
 
+/// Closes a brace that stands open.
+pub(super) fn with_brace(text: &str) -> Cow<'_, str> {
+    let open = text.matches('{').count() > text.matches('}').count();
+    if open { Cow::Owned(format!("{text}}}")) } else { Cow::Borrowed(text) }
+}
+
 /// Removes the values that a list rejects: `x = 3` of `x = 3, x = -1 \text{ (rejected)}`.
 pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
     // `9\text{ cm (the root } -4 \text{ is discarded)}`
@@ -44,8 +50,7 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
         && let Some(value) = parts.get(3).or(parts.get(4))
         && !parts[1].contains(value.as_str())
     {
-        let open = parts[1].matches('{').count() > parts[1].matches('}').count();
-        return Cow::Owned(format!("{}{}", &parts[1], if open { "}" } else { "" }));
+        return Cow::Owned(with_brace(&parts[1]).into_owned());
     }
     let between = pattern!(r"[,;]|\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b");
     let rejected = pattern!(
@@ -173,8 +178,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
             // `3\ (\text{independent of } n)`
             let bracket = pattern!(r"(?:\s|\\[,;\x20]|\\q?quad|\\left)*[(\[]$");
             let rest = bracket.find(rest).map_or(rest, |bracket| &rest[..bracket.start()]);
-            let open = rest.matches('{').count() > rest.matches('}').count();
-            if open { Cow::Owned(format!("{rest}}}")) } else { Cow::Borrowed(rest) }
+            with_brace(rest)
         }
         _ => Cow::Borrowed(folded),
     }
