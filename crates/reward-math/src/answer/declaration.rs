@@ -109,8 +109,8 @@ fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, Strin
         _ => match split_bounds(folded) {
             // `2^k, k \ge 0`
             Some((rest, name, bounds)) if lists("j k l m n", &name) => match bounds.as_str() {
-                "_\\ge0" | "_\\ge 0" => (rest, None, Some((name, "from 0".to_owned()))),
-                "_\\ge1" | "_\\ge 1" | "_>0" => (rest, None, Some((name, "positive".to_owned()))),
+                "_\\ge0" => (rest, None, Some((name, "from 0".to_owned()))),
+                "_\\ge1" | "_>0" => (rest, None, Some((name, "positive".to_owned()))),
                 _ => (rest, Some(bounds.clone()), Some((name, bounds))),
             },
             Some((rest, name, bounds)) => (rest, Some(bounds.clone()), Some((name, bounds))),

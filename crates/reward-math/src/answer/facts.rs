@@ -63,19 +63,20 @@ fn plain(folded: &str) -> String {
 
 /// Splits at commas, semicolons and "and" outside of brackets.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_i32;
-    let mut starts = vec![(0, 0)];
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_i32);
     for sign in pattern!(r"[()\[\]{},;]|\band\b").find_iter(text) {
         match sign.as_str() {
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => depth -= 1,
-            _ if depth == 0 => starts.push((sign.start(), sign.end())),
+            _ if depth == 0 => {
+                parts.push(&text[start..sign.start()]);
+                start = sign.end();
+            }
             _ => {}
         }
     }
-    let ends: Vec<usize> = starts.iter().skip(1).map(|(end, _)| *end).chain([text.len()]).collect();
-    let part = move |((_, start), end): ((usize, usize), usize)| text[start..end].trim();
-    starts.into_iter().zip(ends).map(part).filter(|part| !part.is_empty())
+    parts.push(&text[start..]);
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty())
 }
 
 /// Reads one part; without a label if it goes on with the values of the fact before.

@@ -347,36 +347,31 @@ impl Parser {
         if !excepted || self.peek().is_none() {
             return Ok(Node::Words(words));
         }
-        let items = self.items()?;
-        let point = |item: Node| match item {
-            Node::Chain { mut sides, relations } if relations == [Relation::Equal] => {
-                sides.remove(1)
-            }
-            item => item,
-        };
-        let items = items.into_iter().map(point).collect();
+        let items = self.items()?.iter_mut().map(|item| stated(item).clone()).collect();
         let reals = Expression::symbol("\\mathbb R").into();
         let points = Node::List { open: '{', close: '}', items };
         Ok(Node::Joined(Combination::Difference, vec![reals, points]))
     }
 }
 
+/// Returns the value of an equation; other nodes as they are.
+fn stated(item: &mut Node) -> &mut Node {
+    if !matches!(item, Node::Chain { relations, .. } if *relations == [Relation::Equal]) {
+        return item;
+    }
+    match item {
+        Node::Chain { sides, .. } => &mut sides[1],
+        value => value,
+    }
+}
+
 /// Gives the modulus of the last of `n \equiv 1, 3 \pmod 8` to the numbers before it.
 fn share_modulus(items: &mut [Node]) {
     let Some((last, before)) = items.split_last_mut() else { return };
-    let last = match last {
-        Node::Chain { sides, relations } if relations == &[Relation::Equal] => &sides[1],
-        value => value,
-    };
-    let Some([_, modulus]) = last.expression().and_then(|last| last.arguments_of("pmod")) else {
-        return;
-    };
+    let modulus = stated(last).expression().and_then(|last| last.arguments_of("pmod"));
+    let Some([_, modulus]) = modulus else { return };
     for item in before {
-        let value = match item {
-            Node::Chain { sides, relations } if relations == &[Relation::Equal] => &mut sides[1],
-            value => value,
-        };
-        if let Node::Value { expression, unit: None } = value
+        if let Node::Value { expression, unit: None } = stated(item)
             && expression.literal().is_some()
         {
             *expression = Expression::function("pmod", [expression.clone(), modulus.clone()]);

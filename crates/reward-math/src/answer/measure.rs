@@ -52,9 +52,8 @@ impl Parser {
                 return Some(name.to_owned());
             }
         }
-        let behind_minus = self.at_symbol('-') && self.peek_at(1).and_then(currency_name).is_some();
-        let ahead = usize::from(behind_minus);
-        let name = self.peek_at(ahead).and_then(currency_name)?;
+        let behind_minus = self.at_symbol('-');
+        let name = self.peek_at(usize::from(behind_minus)).and_then(currency_name)?;
         if behind_minus {
             self.swap_with_next();
         }
@@ -173,7 +172,9 @@ impl Parser {
         if goes_on(&unit) {
             return Err(self.unexpected("a unit"));
         }
-        Ok(words::unit(&unit).filter(|_| !is_share(&unit)))
+        // `\frac18 \text{ of the original sample}`: a share.
+        let share = pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(&unit);
+        Ok(words::unit(&unit).filter(|_| !share))
     }
 
     /// Parses the power of a unit: `2`, `{2}` or `{-1}`.
@@ -287,9 +288,4 @@ pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
         }
         _ => None,
     }
-}
-
-/// Returns true for the words behind a share, which are no unit: `\frac18 \text{ of the original sample}`.
-fn is_share(words: &str) -> bool {
-    pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(words)
 }

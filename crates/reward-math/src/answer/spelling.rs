@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use dashu::Rational;
-use regex::{Captures, RegexSet};
+use regex::{Captures, Match, RegexSet};
 
 use super::{notation, substance};
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
@@ -16,10 +16,8 @@ use crate::words;
 /// Removes spaces and decoration, for the first rung.
 pub(super) fn spelling(folded: &str) -> String {
     let text = pattern!(r"\\(?:left|right)(?-u:\b)|\\!|\$").replace_all(folded, "");
-    let text = pattern!(r"\\[dt]frac")
-        .replace_all(&text, r"\frac")
-        .replace("\\,", " ")
-        .replace("\\;", " ");
+    let text = pattern!(r"\\[dt]frac").replace_all(&text, r"\frac");
+    let text = text.replace("\\,", " ").replace("\\;", " ");
     let text = if text.contains("\\\\") { text } else { text.replace("\\ ", " ") };
     // A space ends a command (`\pi r`) and separates digits; all other spaces are ignored.
     let mut spelled = String::with_capacity(text.len());
@@ -56,13 +54,13 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
     let rejected = pattern!(
         r"(?x)^[^(]*(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{|\()\s* (?:reject|extraneous|discard|excluded|舍) [^(){}=0-9]* [)}\s]+$"
     );
-    let values: Vec<&str> = between.split(folded).collect();
-    let kept: Vec<&str> =
-        values.iter().copied().filter(|value| !rejected.is_match(value)).collect();
-    match kept.len() {
-        count if count == 0 || count == values.len() => Cow::Borrowed(folded),
-        _ => Cow::Owned(kept.join(",").trim().to_owned()),
+    let mut values: Vec<&str> = between.split(folded).collect();
+    let count = values.len();
+    values.retain(|value| !rejected.is_match(value));
+    if values.is_empty() || values.len() == count {
+        return Cow::Borrowed(folded);
     }
+    Cow::Owned(values.join(",").trim().to_owned())
 }
 
 /// Notations: their patterns, and what the parser reads for each.
@@ -105,17 +103,15 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns the start of the values behind their number, `= 3 \text{ values: } 12, 24, 36`, or of what a value leads to,
-/// `= 25 \Rightarrow A \text{ is invertible}`.
-fn said_more(folded: &str) -> Option<usize> {
+/// Returns the values behind their number, `= 3 \text{ values: } 12, 24`, or what a value leads to: `\Rightarrow A \text{ is …}`.
+fn said_more(folded: &str) -> Option<Match<'_>> {
     let listed = pattern!(
         r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:values|numbers|solutions|integers|pairs|triples|cases|ways|options):?\s*\}\s*:?\s*[-0-9(\\])"
     );
     let property = pattern!(
         r"=[^=]*[0-9}][^=]*?((?:\s|\\[,;\x20]|\\q?quad)*\\(?:Rightarrow|implies|Longrightarrow)(?:\s|\\[,;\x20])*[A-Za-z]?\s*\\text\s*\{\s*(?:is|are) [a-z -]+\}\.?|,(?:\s|\\[,;\x20])*\\text\s*\{\s*(?:so|hence|thus) [a-z ]+ (?:is|are) [a-z -]+\}\.?)$"
     );
-    let more = captured(listed, folded).or_else(|| captured(property, folded))?;
-    Some(more.start())
+    captured(listed, folded).or_else(|| captured(property, folded))
 }
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
@@ -138,14 +134,10 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let place = pattern!(
         r"(?:\s|\\[;,]|\\\x20|\\q?quad)+(?:\\left)?\(\s*[a-z]\s*=\s*[-0-9a-z\\{}\s]+(?:\\right)?\)$"
     );
-    let bracket = folded.ends_with(')');
-    let place = bracket
-        .then(|| place.find(folded))
-        .flatten()
-        .filter(|place| folded[..place.start()].contains('='));
-    let rounded = rounded.or(place);
-    let rounded = rounded.filter(|rounded| rounded.start() > 0);
-    let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
+    let place = folded.ends_with(')').then(|| place.find(folded)).flatten();
+    let place = place.filter(|place| folded[..place.start()].contains('='));
+    let bracket = rounded.or(place).filter(|bracket| bracket.start() > 0);
+    let folded = bracket.map_or(folded, |bracket| &folded[..bracket.start()]);
     let reason = pattern!(concat!(
         r"\\text\s*\{[\s,;(]*(?:‹opens a reason›)(?:[^a-zA-Z]|$)",
         r"|(?:[,;(]|\\q?quad|\\[,;\x20]\\?)\s*(?:\\[,;\x20]\s*)*\\text\s*\{\s*(?:‹opens a reason behind a comma›)(?:[^a-zA-Z]|$)",
@@ -156,23 +148,20 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
         r"|\\text\s*\{\s*(?:is|are) (?:all |exactly )?(?:the |our )?(?:only |all )?(?:possible )?(?:pairs?|triples?|solutions?|values?|answers?|ones?)\s*\}$",
     ));
     let worded = folded.contains("text") || folded.contains(", ");
-    let reason = worded.then(|| reason.find(folded)).flatten().map(|reason| reason.start());
-    let spelled = pattern!("‹reason›").find(folded).map(|reason| reason.start());
+    let reason = worded.then(|| reason.find(folded)).flatten();
+    let spelled = pattern!("‹reason›").find(folded);
     let more = worded.then(|| said_more(folded)).flatten();
-    let cut = spelled.into_iter().chain(reason).chain(more).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
     // "x = 3, not x = 4"
     let contrast = pattern!(r"‹contrast›|, (?:and )?not (?:[^.;]|\.[0-9]){1,64}$").find(folded);
-    let of_value = contrast.map(|contrast| contrast.start()).filter(|at| {
-        !pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)").is_match(&folded[..*at])
-    });
-    let cut = cut.into_iter().chain(of_value).min();
+    let bounds = pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)");
+    let of_value = contrast.filter(|contrast| !bounds.is_match(&folded[..contrast.start()]));
+    let cuts = [spelled, reason, more, of_value].into_iter().flatten().map(|cut| cut.start());
     // "x = 3 fails the check since", "9 is half of the area, which is"
     let another = pattern!(
         r"\b(?:fails?|rejected|half of|second|next one|upper bound|lower bound|vanish|reversed)\b"
     );
-    let cut = cut.filter(|at| !another.is_match(&folded[..*at]));
-    match cut {
+    match cuts.min().filter(|at| !another.is_match(&folded[..*at])) {
         Some(at) if !folded[..at].trim().is_empty() => {
             let rest = folded[..at].trim_end();
             // `3\ (\text{independent of } n)`
@@ -197,21 +186,17 @@ pub(super) fn without_domain(folded: &str) -> &str {
         r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\[,;\x20]|\\text\{\x20*for\x20*\}|\x20for\x20)* (?:\(|[,;]|\x20for|for\x20\})
         \s* ([nkmij]) \s* (?:\\geq?|>=?) \s* [0-9]+ \s* \)?$"
     );
-    if let Some(parts) = first.captures(folded)
-        && let (Some(rest), Some(name)) = (parts.get(1), parts.get(2))
-        && rest.as_str().contains(&format!("_{}", name.as_str()))
-    {
-        return rest.as_str();
-    }
     // `2^{k-1} \quad (k \ge 1)`
     let bounded = pattern!(
         r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?(?:[^=<>]*|[^<>]*=[^<>]*=[^<>]*)\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-zA-Z])\s*(?:>|\\[lg](?:eqslant|eq|e))\s*-?[0-9]+\s*\)$"
     );
-    if let Some(parts) = bounded.captures(folded)
-        && let Some(rest) = parts.get(1)
-        && rest.as_str().contains(&parts[2])
-    {
-        return rest.as_str();
+    for (form, index) in [(first, "_"), (bounded, "")] {
+        if let Some(parts) = form.captures(folded)
+            && let Some(rest) = parts.get(1)
+            && rest.as_str().contains(&format!("{index}{}", &parts[2]))
+        {
+            return rest.as_str();
+        }
     }
     // `x + 1 \quad (x \ne 1)`
     let excepted = pattern!(
@@ -283,7 +268,7 @@ pub(super) fn criterion(folded: &str) -> Option<String> {
 }
 
 /// Removes "for all x", which says nothing more of `x`.
-pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
+pub(super) fn without_quantifiers(folded: &str) -> String {
     let quantifier = pattern!(
         r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
         (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
@@ -305,13 +290,13 @@ pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
     );
     let counts = |folded: &str| folded.contains("dots") || folded.starts_with("\\text{all");
     if !counts(&folded) {
-        return Cow::Owned(folded.into_owned());
+        return folded.into_owned();
     }
     let named = |parts: &Captures<'_>| match (parts.get(1), parts.get(2)) {
         (Some(name), Some(first)) => format!("{} \\ge {}", name.as_str(), first.as_str()),
         _ => String::new(),
     };
-    Cow::Owned(counted.replace_all(&folded, named).into_owned())
+    counted.replace_all(&folded, named).into_owned()
 }
 
 /// Splits "for some real constant c" off, with the name and the letter of its set.
@@ -330,18 +315,17 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
     );
     if let Some(parts) = behind.captures(folded) {
         let rest = parts.get(1)?.as_str();
-        return rest
-            .contains(&parts[3])
-            .then(|| (rest, (parts[3].to_owned(), set_in_words(&parts[4]).to_owned())));
+        let parameter = (parts[3].to_owned(), set_in_words(&parts[4]).to_owned());
+        return rest.contains(&parts[3]).then_some((rest, parameter));
     }
     let parts = declaration.captures(folded)?;
     if parts.get(3).is_none() && parts[4].is_empty() {
         return None;
     }
-    let set = set_in_words(&parts[4]);
+    let parameter = (parts[5].to_owned(), set_in_words(&parts[4]).to_owned());
     // "$n \pi$, any integer $n$"
     let declares = parts.name("bare").is_none() || parts[4].contains("integer");
-    declares.then(|| Some((parts.get(1)?.as_str(), (parts[5].to_owned(), set.to_owned()))))?
+    Some((parts.get(1)?.as_str(), parameter)).filter(|_| declares)
 }
 
 pub(super) fn set_in_words(words: &str) -> &'static str {
@@ -464,6 +448,6 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     // `\overline{AB}_{12}` may be a segment.
     let named = folded.contains("overline") && !has(u8::is_ascii_digit);
     let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base);
-    let bounded = bounded && !small && !named;
-    if !bounded || letters && digits.len() < 2 { None } else { parser::in_base(digits, base) }
+    let is_number = bounded && !small && !named && !(letters && digits.len() < 2);
+    is_number.then(|| parser::in_base(digits, base))?
 }

@@ -88,32 +88,31 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
         brackets += i32::from(matches!(piece, "(" | "["));
         brackets = (brackets - i32::from(matches!(piece, ")" | "]"))).max(0);
         match piece {
-            piece if depth == 0 && piece.starts_with("\\\\") => {
+            piece if piece.starts_with("\\tag") || piece == "\\hline" => {}
+            piece if depth != 0 => row.push_str(piece),
+            piece if piece.starts_with("\\\\") => {
                 brackets = 0;
                 // What follows within a row leads to others.
                 let step = if cut { UNREAD.to_owned() } else { std::mem::take(&mut row) };
                 rows.push(step);
                 (row, cut) = (String::new(), false);
             }
-            "\\aside" if depth == 0 => {
+            "\\aside" => {
                 rows.push(std::mem::take(&mut row));
                 cut = false;
             }
             // What stands before "so" is no part of the answer.
-            "\\so" if depth == 0 => {
+            "\\so" => {
                 concludes = true;
                 rows.push(UNREAD.to_owned());
                 row.clear();
             }
-            piece
-                if piece.len() > 1 && depth == 0 && brackets == 0 && lists(CONCLUSIONS, piece) =>
-            {
+            piece if piece.len() > 1 && brackets == 0 && lists(CONCLUSIONS, piece) => {
                 concludes = true;
                 cut |= row.contains(char::is_alphanumeric);
                 row.clear();
             }
-            "&" if depth == 0 => row.push(' '),
-            piece if piece.starts_with("\\tag") || piece == "\\hline" => {}
+            "&" => row.push(' '),
             piece => row.push_str(piece),
         }
     }
