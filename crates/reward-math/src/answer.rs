@@ -153,7 +153,8 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
-        let folded = &with_unit_fractions(without_mark(folded));
+        let folded = without_mark(folded);
+        let folded = &*spelling::rewrite("fraction of units", &folded);
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
@@ -163,7 +164,7 @@ impl Answer {
         if let Some(statement) = quantified::statement(folded) {
             return Ok(Self::of(spelling(folded), Ok(vec![statement])));
         }
-        let folded = spelling::with_declared_index(folded);
+        let folded = spelling::rewrite("declared index", folded);
         Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
 
@@ -367,17 +368,6 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
         }
         None => Cow::Borrowed(text),
     }
-}
-
-/// Returns `25\text{ m/s}` for `25\,\frac{\text m}{\text s}`.
-fn with_unit_fractions(folded: String) -> String {
-    let fraction = pattern!(
-        r"([0-9}]\s*(?:\\[,;\x20]\s*)*)\\frac\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+($|[^\^_])"
-    );
-    let Cow::Owned(text) = fraction.replace_all(&folded, r"$1\text{ $2/$3}$4") else {
-        return folded;
-    };
-    text
 }
 
 /// Removes the mark of a list behind `2)`, and full stops left inside a bracket.

@@ -221,13 +221,17 @@ impl Parser {
         let mut side = self.operand()?;
         // `x < 1 \cup x > 2` joins the two conditions on `x`, not 1 and `x`.
         while is_set(&side) {
-            let combination = if self.eat_command("cup") || self.eat_capital_u() {
+            let capital_u = matches!(self.peek(), Some(Kind::Letter('U')))
+                && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
+            // `\mathbb{R} - \{0\}`, `\mathbb{R} / \{0\}`
+            let removes = (self.at_symbol('-') || self.at_symbol('/')) && self.command_at(1, "{");
+            let combination = if self.eat_command("cup") || self.eat_if(capital_u) {
                 Combination::Union
             } else if self.eat_command("cap") {
                 Combination::Intersection
             } else if self.eat_command("setminus")
                 || self.eat_command("backslash")
-                || self.eat_sign_before_brace()
+                || self.eat_if(removes)
             {
                 Combination::Difference
             } else if self.at_command("times") && self.command_at(1, "{") {
@@ -242,30 +246,9 @@ impl Parser {
                 self.replace(Kind::Command("{".to_owned()));
             }
             let next = self.operand()?;
-            side = match side {
-                Node::Joined(Combination::Union, mut parts)
-                    if combination == Combination::Union =>
-                {
-                    parts.push(next);
-                    Node::Joined(combination, parts)
-                }
-                side => joined(combination, side, next),
-            };
+            side = joined(combination, side, next);
         }
         Ok(side)
-    }
-
-    /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
-    fn eat_sign_before_brace(&mut self) -> bool {
-        let is_sign = self.at_symbol('-') || self.at_symbol('/');
-        self.eat_if(is_sign && self.command_at(1, "{"))
-    }
-
-    /// Skips the capital U in `(0, 1) U (2, 3)`.
-    fn eat_capital_u(&mut self) -> bool {
-        let is_union = matches!(self.peek(), Some(Kind::Letter('U')))
-            && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
-        self.eat_if(is_union)
     }
 
     /// Returns true before `:` or "to" and the next part of a ratio.
@@ -340,10 +323,8 @@ impl Parser {
 
     /// Turns "all real numbers except 2" into a difference; other words stay words.
     fn with_exception(&mut self, words: String) -> Result<Node> {
-        let excepted = ["except", "except for", "other than", "excluding"]
-            .iter()
-            .filter_map(|ending| words.strip_suffix(ending))
-            .any(|rest| matches!(rest.trim(), "all real number" | "all real" | "real number"));
+        let mut rests = phrases("leaves out").iter().filter_map(|end| words.strip_suffix(end));
+        let excepted = rests.any(|rest| phrases("all reals").contains(&rest.trim()));
         if !excepted || self.peek().is_none() {
             return Ok(Node::Words(words));
         }
@@ -392,17 +373,13 @@ fn is_set(node: &Node) -> bool {
 }
 
 fn is_inequality(node: &Node) -> bool {
-    let equal = |relation: &Relation| {
-        matches!(relation, Relation::Equal | Relation::In | Relation::Approximately)
-    };
+    use Relation::{Approximately, Equal, In};
+    let equal = |relation: &Relation| matches!(relation, Equal | In | Approximately);
     matches!(node, Node::Chain { relations, .. } if !relations.iter().any(equal))
 }
 
 /// Returns a side that is a number in words as that number: `\dim \ker T = \text{two}`.
 fn in_digits(side: Node) -> Node {
-    let number = match &side {
-        Node::Words(words) => words::number(words),
-        _ => None,
-    };
-    number.map_or(side, |number| Expression::Number(number).into())
+    let Node::Words(words) = &side else { return side };
+    words::number(words).map_or(side, |number| Expression::Number(number).into())
 }

@@ -162,7 +162,10 @@ impl Reader<'_> {
 
     fn factor(&mut self) -> Option<Values> {
         let mut value = self.complemented()?;
-        while self.beside && self.at_primary() {
+        let letters = self.letters;
+        let begins =
+            |sign: &&str| letters.contains(sign) || lists("\\overline \\bar ( \\neg", sign);
+        while self.beside && self.signs.get(self.at).is_some_and(begins) {
             value &= self.complemented()?;
         }
         Some(value)
@@ -182,12 +185,6 @@ impl Reader<'_> {
             value = !value;
         }
         Some(value)
-    }
-
-    fn at_primary(&self) -> bool {
-        let begins =
-            |sign: &&str| self.letters.contains(sign) || lists("\\overline \\bar ( \\neg", sign);
-        self.signs.get(self.at).is_some_and(begins)
     }
 
     fn primary(&mut self) -> Option<Values> {

@@ -1,6 +1,7 @@
 //! Preparation of the text before parsing: plain spelling, rarer notations, labels and domains.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use dashu::Rational;
@@ -63,34 +64,44 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
     Cow::Owned(values.join(",").trim().to_owned())
 }
 
-/// Notations: their patterns, and what the parser reads for each.
+/// Notations of a list: their patterns, and what the parser reads for each.
 struct Rewrites {
     /// A part of the text of each.
     parts: RegexSet,
     patterns: Vec<(Pattern, &'static str)>,
 }
 
-static REWRITES: LazyLock<Rewrites> = LazyLock::new(|| {
-    let lines = include_str!("rewrites.txt").lines().filter(|line| !line.starts_with('#'));
+/// Notations by the name of their list.
+static REWRITES: LazyLock<HashMap<&str, Rewrites>> = LazyLock::new(|| {
     let rewrite = |line: &'static str| {
         let mut parts = line.split(" ⇒ ");
         let (part, pattern) = (parts.next()?, parts.next()?);
         Some((regex::escape(part), (compiled(pattern), parts.next()?)))
     };
-    let (parts, patterns): (Vec<_>, _) = lines.filter_map(rewrite).unzip();
-    Rewrites { parts: RegexSet::new(parts).expect("constant parts"), patterns }
+    let list = |list: &'static str| {
+        let (name, lines) = list.split_once("]\n")?;
+        let (parts, patterns): (Vec<_>, _) = lines.lines().filter_map(rewrite).unzip();
+        Some((name, Rewrites { parts: RegexSet::new(parts).expect("constant parts"), patterns }))
+    };
+    include_str!("rewrites.txt").split("\n[").filter_map(list).collect()
 });
+
+/// Rewrites a text by the first notation of a list that stands in it.
+pub(super) fn rewrite<'a>(list: &str, folded: &'a str) -> Cow<'a, str> {
+    let Rewrites { parts, patterns } = &REWRITES[list];
+    let places = parts.matches(folded);
+    let mut all =
+        places.iter().map(|place| patterns[place].0.replace_all(folded, patterns[place].1));
+    all.find(|text| matches!(text, Cow::Owned(_))).unwrap_or(Cow::Borrowed(folded))
+}
 
 /// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if let Some(residues) = notation::other_residues(folded) {
         return Cow::Owned(residues);
     }
-    for place in &REWRITES.parts.matches(folded) {
-        let (pattern, read) = &REWRITES.patterns[place];
-        if let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read) {
-            return rewritten;
-        }
+    if let rewritten @ Cow::Owned(_) = rewrite("notation", folded) {
+        return rewritten;
     }
     if !pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(folded) {
         return Cow::Borrowed(folded);
@@ -216,25 +227,6 @@ pub(super) fn without_domain(folded: &str) -> &str {
     }
 }
 
-/// Returns `(2k\pi, 2k\pi + 1), k \in \mathbb{Z}` for the union of these intervals over all integers, and
-/// `f(t) = 3t, t \ge 0` for the domain `t \in [0, \infty)`.
-pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
-    let union = pattern!(
-        r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
-    );
-    // `f(t) = 3t, t \in [0, \infty)`
-    let domain = pattern!(
-        r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
-    );
-    if folded.contains("\\in") && domain.is_match(folded) {
-        return domain.replace(folded, "$1$2 \\ge $3");
-    }
-    match folded.contains("cup").then(|| union.captures(folded)).flatten() {
-        Some(parts) => Cow::Owned(format!("{}, {} \\in \\mathbb{{Z}}", &parts[2], &parts[1])),
-        None => Cow::Borrowed(folded),
-    }
-}
-
 /// Returns the name that the text declares a number, and its set: `k \in \mathbb{Z}`. It may be any letter.
 pub(super) fn declared_parameter(folded: &str) -> Option<(String, String)> {
     let declaration = pattern!(
@@ -269,34 +261,9 @@ pub(super) fn criterion(folded: &str) -> Option<String> {
 
 /// Removes "for all x", which says nothing more of `x`.
 pub(super) fn without_quantifiers(folded: &str) -> String {
-    let quantifier = pattern!(
-        r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
-        (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
-    );
-    // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`, `kx^2\ (x \in \mathbb{Q}), k \in \mathbb{Q}`,
-    // `f(x) = 2x + c, c \in \mathbb{Z}, f(x) = 0`
-    let interior = pattern!(
-        r"(?x)(?:(?:\\text\{\x20*)? (?:\bfor\x20(?:all|any|every)(?:\x20real|\x20integers?)?|\\forall) (?:\x20*\})? \x20* [a-z] (?:\x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?
-        |\x20*(?:[<>]|\\[gl]eq?|\\neq?)\x20*[0-9]+)?
-        |(?:\\[,;\x20]|\x20|\\q?quad)+\([a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?\)
-        |,(?:\\[,;\x20]|\x20|\\q?quad)*[a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?)
-        (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20)|(?:\\q?quad|\\?[\x20])*,(?:\\[,;\x20]|\x20|\\q?quad)*(?:and\x20)?[a-zA-Z](?:\([a-z]\)\x20*=|\x20*\\in))"
-    );
-    let folded = interior.replace_all(folded, " $end");
-    let folded = quantifier.replace_all(&folded, " $end");
-    // `\text{all } n = 2^m, m = 0, 1, 2, \ldots`
-    let counted = pattern!(
-        r"(?:^\\text\{all\s*\}\s*)|([a-z])\s*=\s*([01])\s*,\s*[12]\s*,\s*(?:[23]\s*,\s*)?\\[lc]?dots[cbmi]?\s*$"
-    );
-    let counts = |folded: &str| folded.contains("dots") || folded.starts_with("\\text{all");
-    if !counts(&folded) {
-        return folded.into_owned();
-    }
-    let named = |parts: &Captures<'_>| match (parts.get(1), parts.get(2)) {
-        (Some(name), Some(first)) => format!("{} \\ge {}", name.as_str(), first.as_str()),
-        _ => String::new(),
-    };
-    counted.replace_all(&folded, named).into_owned()
+    let inside = rewrite("quantifier inside", folded);
+    let folded = rewrite("quantifier", &inside);
+    rewrite("count", &rewrite("all of a count", &folded)).into_owned()
 }
 
 /// Splits "for some real constant c" off, with the name and the letter of its set.
