@@ -15,8 +15,6 @@ mod matrix;
 mod measure;
 mod node;
 mod notation;
-mod piecewise;
-mod quantified;
 mod readings;
 mod sign;
 mod spelling;
@@ -123,7 +121,6 @@ impl Answer {
         self
     }
 
-    /// Parses an answer.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, ParseError> {
         Self::parse_with(text, true)
     }
@@ -153,7 +150,9 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
-        let folded = without_mark(folded);
+        // The mark of a list behind `2)`, and full stops left inside a bracket.
+        let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
+        let folded = folded.replace(".]", "]").replace(".)", ")");
         let folded = &*spelling::rewrite("fraction of units", &folded);
         if folded.is_empty() {
             return Err(ParseError::Empty);
@@ -161,7 +160,7 @@ impl Answer {
         if folded.len() > MAX_WORDED {
             return Ok(Self::of(spelling(folded), readings::plain(folded)));
         }
-        if let Some(statement) = quantified::statement(folded) {
+        if let Some(statement) = readings::quantified(folded) {
             return Ok(Self::of(spelling(folded), Ok(vec![statement])));
         }
         let folded = spelling::rewrite("declared index", folded);
@@ -313,8 +312,7 @@ impl Answer {
     }
 }
 
-/// Returns true for words, and for `\text{The smallest prime } p > 7 \text{ is } p = 11`; of an equation if a verb of its own
-/// stands in it: `\text{The slope at } x = 2 \text{ is } f'(2) = 8`.
+/// Returns true for words, `\text{The smallest prime } p > 7 \text{ is } p = 11`, and an equation of words with a verb of its own.
 fn is_worded(reading: &Node, folded: &str) -> bool {
     let verb = pattern!(r"\\text\{ *(?:is|equals) *\}");
     match reading {
@@ -337,13 +335,9 @@ fn rounded_to(folded: &str) -> Option<u32> {
 
 /// Replaces `\\\\frac` in a text that was escaped once too often. A matrix contains such pairs legitimately.
 fn with_single_backslashes(text: &str) -> Cow<'_, str> {
-    if pattern!(r"\\\\[A-Za-z{%]").is_match(text)
-        && !text.contains("begin")
-        && !text.contains("stack")
-    {
-        return Cow::Owned(text.replace("\\\\", "\\"));
-    }
-    Cow::Borrowed(text)
+    let twice = pattern!(r"\\\\[A-Za-z{%]").is_match(text);
+    let is_matrix = || text.contains("begin") || text.contains("stack");
+    if twice && !is_matrix() { text.replace("\\\\", "\\").into() } else { text.into() }
 }
 
 /// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
@@ -361,19 +355,11 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
     }
     let sentence = text.strip_prefix("\\text").and_then(group);
     let fills = |inner: &&str| inner.len() + "\\text{}".len() == text.len();
-    match sentence.filter(fills).filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
-        Some(_) => {
-            let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
-            Cow::Owned(parts.replace("\\text{}", ""))
-        }
-        None => Cow::Borrowed(text),
+    if !sentence.filter(fills).is_some_and(|all| all.contains('$') && !all.contains("\\$")) {
+        return Cow::Borrowed(text);
     }
-}
-
-/// Removes the mark of a list behind `2)`, and full stops left inside a bracket.
-fn without_mark(folded: &str) -> String {
-    let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
-    folded.replace(".]", "]").replace(".)", ")")
+    let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
+    Cow::Owned(parts.replace("\\text{}", ""))
 }
 
 /// Returns the formula of `\(…\)` or `\[…\]`.

@@ -283,6 +283,7 @@ pub(crate) fn is_power(side: &Node) -> bool {
 pub(crate) fn is_label(label: &Node) -> bool {
     match label {
         Node::Words(words) => !words::sets_condition(words),
+        Node::Value { expression, .. } if is_name(expression) => true,
         Node::Value { expression, .. } => match expression {
             Expression::Function(name, arguments) if is_plain_function(name) => {
                 // `W(e^x, e^{2x})`
@@ -295,20 +296,16 @@ pub(crate) fn is_label(label: &Node) -> bool {
                 };
                 arguments.iter().all(plain)
             }
-            Expression::Function(name, _)
-                if lists("int lim det", name) || name.starts_with("\\frac{d") =>
-            {
-                true
+            Expression::Function(name, _) => {
+                lists("int lim det", name) || name.starts_with("\\frac{d")
             }
             // `V_o(s)/V_i(s)`
-            Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
+            Expression::Quotient(top, bottom) => is_value_of(top) && is_value_of(bottom),
             // `p(x) + q(x)`
-            Expression::Sum(parts) | Expression::Product(parts)
-                if parts.iter().all(is_value_of) || is_derivative(parts) =>
-            {
-                true
+            Expression::Sum(parts) | Expression::Product(parts) => {
+                parts.iter().all(is_value_of) || is_derivative(parts)
             }
-            other => is_name(other),
+            _ => false,
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
         Node::List { open: '(' | '{', items, .. } => {

@@ -41,8 +41,6 @@ pub(super) fn with_words(text: &str) -> Option<String> {
             && parts[1].contains(char::is_alphabetic);
         !sentence && !parts[2].split([' ', ',', ';']).filter(|word| !word.is_empty()).any(goes_on)
     };
-    if let Some(parts) = behind.captures(text).filter(plain) {
-        return Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]));
-    }
-    None
+    let parts = behind.captures(text).filter(plain)?;
+    Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]))
 }

@@ -159,8 +159,8 @@ fn values(conditions: &[Node]) -> Option<(&str, Vec<Node>)> {
 
 /// Returns the name of the integer whose values the condition says.
 fn index(condition: &Node) -> Option<&str> {
-    let Node::Chain { sides, relations } = condition else { return None };
     use Relation::{Equal, In, Less, LessEqual};
+    let Node::Chain { sides, relations } = condition else { return None };
     let name = match relations.as_slice() {
         [Equal | In] => sides[0].symbol()?,
         [Less | LessEqual, Less | LessEqual] => sides[1].symbol()?,

@@ -123,10 +123,9 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
 /// Returns the words of a label without verbs: "place of maximum" for "The maximum occurs at"; `None` if they set a condition.
 fn label(words: &str, before: Option<&Fact>) -> Option<String> {
     let lower = words.to_lowercase().replace('-', " ");
-    let (named, place) = match lower.strip_suffix("at") {
-        Some(named) if named.is_empty() || named.ends_with(' ') => (named, true),
-        _ => (lower.as_str(), false),
-    };
+    let before_at = lower.strip_suffix("at");
+    let before_at = before_at.filter(|named| named.is_empty() || named.ends_with(' '));
+    let (named, place) = (before_at.unwrap_or(&lower), before_at.is_some());
     let filler = |word: &&str| !phrases("filler of a label").contains(word);
     let named = named.split_whitespace().filter(filler);
     let named: Vec<&str> = named.map(|word| paired("short for", word).unwrap_or(word)).collect();

@@ -55,15 +55,11 @@ impl Parser {
                 let (sides, relations) = (vec![sides[0].clone(), item], relations.clone());
                 item = Node::Chain { sides, relations };
             }
-            match items.pop() {
-                Some(last) if both && is_inequality(&last) && is_inequality(&item) => {
-                    items.push(Node::Joined(Combination::Intersection, vec![last, item]));
-                }
-                last => {
-                    items.extend(last);
-                    items.push(item);
-                }
+            let joins = |last: &mut Node| both && is_inequality(last) && is_inequality(&item);
+            if let Some(last) = items.pop_if(joins) {
+                item = Node::Joined(Combination::Intersection, vec![last, item]);
             }
+            items.push(item);
         }
         share_modulus(&mut items);
         // `x = 3 \pm 1 = 4, 2`: the values of both signs follow.
@@ -89,8 +85,9 @@ impl Parser {
                     self.alternatives |= lists("or oder ou 或 または", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
-                Some(Kind::Letter('и')) => true,
-                Some(kind) if kind.is_any("", "land wedge cap") => true,
+                Some(kind) if kind.is_any("", "land wedge cap") || *kind == Kind::Letter('и') => {
+                    true
+                }
                 Some(kind) if kind.is_any(",;", "lor vee cup") => false,
                 _ => return both,
             };
@@ -133,10 +130,8 @@ impl Parser {
                 continue;
             }
             signed |= relations.is_empty() && self.at_symbol('=');
-            match self.eat_relation() {
-                Some(relation) => relations.push(relation),
-                None => break,
-            }
+            let Some(relation) = self.eat_relation() else { break };
+            relations.push(relation);
         }
         self.around.congruence = false;
         // "The equation is y = 2x": the words before an equation are no side of it, as they are in
@@ -196,10 +191,8 @@ impl Parser {
             _ => None,
         };
         if let Some(word) = self.peek()?.word() {
-            if is_copula(word) {
-                return Some((Relation::Equal, 1));
-            }
-            return Some((Relation::of(paired("relation in words", word)?)?, 1));
+            let sign = if is_copula(word) { "=" } else { paired("relation in words", word)? };
+            return Some((Relation::of(sign)?, 1));
         }
         let first = sign(0)?;
         // `97! = 97`
@@ -302,10 +295,9 @@ impl Parser {
             }
             return Ok(Node::Ratio(parts));
         }
-        let expression = match self.magnitude() {
-            Some(factor) => expression * Expression::Number(factor),
-            None => expression,
-        };
+        if let Some(factor) = self.magnitude() {
+            expression = expression * Expression::Number(factor);
+        }
         if self.eat_percent() {
             self.unit(start)?;
             return Ok(Node::Value { expression, unit: Some("percent".to_owned()) });

@@ -14,9 +14,7 @@ const MOST_LETTERS: usize = 5;
 
 /// Returns the letters and truth table of a statement with a sign of logic between letters; `None` for another text.
 pub(super) fn statement(text: &str) -> Option<String> {
-    let is_joined = pattern!(
-        r"\\(?:cap|cup|wedge|vee|land|lor|neg|lnot|setminus|to|rightarrow|implies|Rightarrow|Longrightarrow|iff|leftrightarrow|Leftrightarrow|oplus|veebar)(?-u:\b)"
-    );
+    let is_joined = pattern!(r"\\(?:‹sign of logic›)(?-u:\b)");
     is_joined.is_match(text).then(|| table(text, false)).flatten()
 }
 
@@ -35,9 +33,7 @@ pub(super) fn circuit(text: &str) -> Option<String> {
     (text.contains("\\overline") && signs.is_match(text)).then(|| table(text, true)).flatten()
 }
 
-/// Returns true if two formulas of Boolean algebra have one truth table: `A'B'` and `\overline{A + B}`.
-///
-/// One of them at least complements a letter; else `A + AB` is a sum of numbers.
+/// Returns true if two formulas, one with a complement, have one truth table: `A'B'` and `\overline{A + B}`.
 pub(crate) fn one_circuit(text: &str, other: &str) -> bool {
     let complement = pattern!(r"'|\\(?:overline|bar|neg|sim)(?-u:\b)|\^\{?[cC]\b");
     if text.len() + other.len() > 2 * LONGEST

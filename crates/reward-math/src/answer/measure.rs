@@ -12,7 +12,6 @@ use crate::table::{Table, lists, paired, pattern, phrases};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
-/// Signs and codes of currencies.
 static CURRENCIES: LazyLock<Table> =
     LazyLock::new(|| Table::new(include_str!("currencies.txt"), ' '));
 
@@ -21,10 +20,8 @@ impl Parser {
     pub(super) fn words(&mut self) -> Option<String> {
         self.peek_word().filter(|word| !self.is_name(word))?;
         let mut text = Vec::new();
-        while let Some(word) = self.peek_word() {
-            if is_conjunction(word) || is_copula(word) {
-                break;
-            }
+        let goes_on = |word: &&str| !is_conjunction(word) && !is_copula(word);
+        while let Some(word) = self.peek_word().filter(goes_on) {
             text.push(word.to_owned());
             self.advance();
         }
@@ -211,11 +208,7 @@ impl Parser {
     }
 
     /// Parses `2 hours 30 minutes`, all in the smaller unit.
-    pub(super) fn with_smaller_unit(
-        &mut self,
-        expression: Expression,
-        unit: String,
-    ) -> Result<Node> {
+    pub(super) fn with_smaller_unit(&mut self, value: Expression, unit: String) -> Result<Node> {
         let smaller = self.attempt(|parser| {
             parser.eat_separator();
             if !matches!(parser.peek(), Some(Kind::Number { .. })) {
@@ -228,14 +221,14 @@ impl Parser {
             Ok(smaller.zip(factor).map(|(smaller, factor)| (count, smaller, factor)))
         })?;
         let Some((count, smaller, factor)) = smaller else {
-            return Ok(Node::Value { expression, unit: Some(unit) });
+            return Ok(Node::Value { expression: value, unit: Some(unit) });
         };
         // An amount of money is one of dollars, with cents or without.
         if smaller == "cent" {
-            let expression = expression + count * Expression::Number(factor.inv());
+            let expression = value + count * Expression::Number(factor.inv());
             return Ok(Node::Value { expression, unit: Some(unit) });
         }
-        self.with_smaller_unit(expression * Expression::Number(factor) + count, smaller)
+        self.with_smaller_unit(value * Expression::Number(factor) + count, smaller)
     }
 }
 
@@ -262,10 +255,8 @@ pub(super) fn is_copula(word: &str) -> bool {
 
 /// Returns the currency of a sign, or of a code before a number.
 fn currency_name(kind: &Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Symbol(sign) => CURRENCIES.name(sign.encode_utf8(&mut [0; 4])),
-        _ => None,
-    }
+    let Kind::Symbol(sign) = kind else { return None };
+    CURRENCIES.name(sign.encode_utf8(&mut [0; 4]))
 }
 
 /// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.

@@ -21,6 +21,9 @@ const MAX_WRITTEN_OUT: usize = 1024;
 /// Fuel for the comparison of two constants that should be one.
 const COMPARISON_FUEL: u64 = 4096;
 
+/// Most quantifiers before a statement.
+const MOST_QUANTIFIERS: usize = 8;
+
 /// Returns all readings of the text: first the plain one, then those by rarer conventions.
 pub(super) fn readings(
     folded: &str,
@@ -132,8 +135,7 @@ fn tuple<'a>(parts: impl IntoIterator<Item = &'a str>) -> Option<Node> {
     parts.into_iter().map(read).collect::<Option<_>>().map(Node::tuple)
 }
 
-/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15` and "Ana has 12 and Ben 15": two or more names, each with its
-/// value.
+/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15` and "Ana has 12 and Ben 15": names, each with its value.
 fn named(folded: &str) -> Option<Vec<Node>> {
     if !folded.contains([',', ';']) && !folded.contains("and") || folded.contains('=') {
         return None;
@@ -168,10 +170,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         let text = || format!("{}\\text{{ {unit}}}", parts[1].replace(" x ", "\\times "));
         words::is_measure(&unit).then(|| read(&text()))?
     });
-    let permutation = match first {
-        Node::Matrix(rows) => logic::permutation(rows).map(Node::Words),
-        _ => None,
-    };
+    let permutation = if let Node::Matrix(rows) = first { logic::permutation(rows) } else { None };
     let short = folded.len() <= MAX_WRITTEN_OUT;
     let other = short.then(|| defined(first)).flatten().or_else(|| ends(folded, first));
     // `m\dot v(t) + b v(t) = f(t)`: the names of functions of time.
@@ -191,7 +190,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         starred(folded),
         measured,
         notation::continued_fraction(folded).map(Node::from),
-        permutation,
+        permutation.map(Node::Words),
         other,
         timed.flatten(),
         with_multiplicities(folded).and_then(|text| read(&text)),
@@ -247,9 +246,8 @@ fn in_rows(folded: &str) -> Option<Node> {
 
 /// Returns both statements of `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`, where they are read.
 fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
-    let restates = pattern!(
-        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,|more precisely|the (?:true|exact|correct) value being)[,\s]*\}?\s*"
-    );
+    let restates =
+        pattern!(r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:‹says it again›)[,\s]*\}?\s*");
     let signs = ["i.e.", "that is", "equivalently", "precisely", "value being"];
     if !signs.iter().any(|sign| folded.contains(sign)) {
         return None;
@@ -264,8 +262,7 @@ fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
     }
 }
 
-/// Returns the readings of `50 \text{ mL (0.050 L)}`: both measures if they are equal, the first if the second is rounded;
-/// an error if they differ.
+/// Returns both readings of `50 \text{ mL (0.050 L)}`, or the first if the second is rounded; an error if they differ.
 fn restated_measure(folded: &str) -> Option<std::result::Result<Vec<Node>, ParseError>> {
     let pattern = pattern!(
         r"^(.*[0-9}]\s*(?:\\[,;\x20]\s*)*\\(?:text|mathrm)\s*\{[^{}()]*?)\s*(\}?)\s*(?:\\[,;\x20]\s*)*\((?:\s|=|≈|~|\\approx|about|approximately|roughly|or)*([0-9][^()]*)\)\s*(\}?)$"
@@ -281,15 +278,9 @@ fn restated_measure(folded: &str) -> Option<std::result::Result<Vec<Node>, Parse
     };
     let (first, second) = (read(&format!("{}}}", &parts[1]))?, read(&measure)?);
     let value = relation::asserted(&first).map_or(&first, |assertion| assertion.value);
-    let (
-        Node::Value { expression, unit: Some(from) },
-        Node::Value { expression: other, unit: Some(to) },
-    ) = (value, &second)
-    else {
-        return None;
-    };
-    let factor = words::conversion(from, to)?;
-    let converted = expression.clone() * Expression::Number(factor);
+    let factor = words::conversion(value.unit()?, second.unit()?)?;
+    let (converted, other) =
+        (value.expression()?.clone() * Expression::Number(factor), second.expression()?);
     let mut fuel = COMPARISON_FUEL;
     if numeric::order(&converted, other, &mut fuel) == Some(Ordering::Equal) {
         return Some(Ok(vec![first, second]));
@@ -339,8 +330,7 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
         .then(|| Node::tuple(vec![low.clone(), high.clone()]))
 }
 
-/// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
-/// "no" of "No, there is none".
+/// Returns the number that an answer in words says, the value behind a label, what it asserts, "no" of "No, there is none".
 fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
     let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
     let verdict = pattern!(r"^(?:\\text\{)?(\p{Alphabetic}{2,8})[,.;:](?: |\\})");
@@ -415,4 +405,33 @@ fn ungrouped(folded: &str) -> Option<Node> {
 
 fn parse(tokens: Vec<Token>) -> Result<Node> {
     Parser::new(tokens).answer()
+}
+
+/// Returns the quantifiers of `\exists x \in A \text{ such that } x \le 0`, each with name and set, and what they state.
+pub(super) fn quantified(folded: &str) -> Option<Node> {
+    if !folded.contains("forall") && !folded.contains("exist") {
+        return None;
+    }
+    let quantifier = pattern!(
+        r"(?x)^(?:\\(forall)(?-u:\b)|\\exists(?-u:\b)|\\text\s*\{\s*[Tt]here\x20exists?(?:\x20an?)?\s*\}) \s*([a-z])\s*
+        (?:\\in\s*(\\mathbb\s*\{?[A-Z]\}?(?:\^\{?[+*]\}?)?|[A-Z](?-u:\b)))?
+        (?:[\s,:;]|\\[,;:\x20]|\\q?quad|\\mid(?-u:\b)|\\text\s*\{[\s,]*(?:such\x20that|with|s\.t\.|so\x20that)[\s,]*\}|such\x20that\x20)*"
+    );
+    let (mut rest, mut parts) = (folded, Vec::new());
+    while let Some(prefix) = quantifier.captures(rest).filter(|_| parts.len() < MOST_QUANTIFIERS) {
+        let sign = if prefix.get(1).is_some() { "all" } else { "some" };
+        let set = prefix.get(3).map_or("", |set| set.as_str()).replace(['{', '}', ' '], "");
+        parts.push(Node::Words(format!("{sign} {} {set}", &prefix[2])));
+        rest = &rest[prefix[0].len()..];
+    }
+    let rest = unwrapped(pattern!(r"^\(([^()]*(?:\([^()]*\)[^()]*)*)\)$"), rest.trim());
+    // `\forall n \ge 1, a_n = 2n`, `\forall x, f(x) = 2x`
+    let bounded =
+        pattern!(r"^(?:[<>=]|\\(?:[lgn]eq?|in|to)(?-u:\b)|[a-z]\([a-z]\)\s*=)").is_match(rest);
+    if parts.is_empty() || rest.is_empty() || bounded {
+        return None;
+    }
+    let words = || Node::Words(spelling::spelling(rest));
+    parts.push(read(rest).unwrap_or_else(words));
+    Some(Node::tuple(parts))
 }

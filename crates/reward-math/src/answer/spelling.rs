@@ -116,9 +116,7 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
 
 /// Returns the values behind their number, `= 3 \text{ values: } 12, 24`, or what a value leads to: `\Rightarrow A \text{ is …}`.
 fn said_more(folded: &str) -> Option<Match<'_>> {
-    let listed = pattern!(
-        r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:values|numbers|solutions|integers|pairs|triples|cases|ways|options):?\s*\}\s*:?\s*[-0-9(\\])"
-    );
+    let listed = pattern!(r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:‹counted›):?\s*\}\s*:?\s*[-0-9(\\])");
     let property = pattern!(
         r"=[^=]*[0-9}][^=]*?((?:\s|\\[,;\x20]|\\q?quad)*\\(?:Rightarrow|implies|Longrightarrow)(?:\s|\\[,;\x20])*[A-Za-z]?\s*\\text\s*\{\s*(?:is|are) [a-z -]+\}\.?|,(?:\s|\\[,;\x20])*\\text\s*\{\s*(?:so|hence|thus) [a-z ]+ (?:is|are) [a-z -]+\}\.?)$"
     );
@@ -169,9 +167,7 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let of_value = contrast.filter(|contrast| !bounds.is_match(&folded[..contrast.start()]));
     let cuts = [spelled, reason, more, of_value].into_iter().flatten().map(|cut| cut.start());
     // "x = 3 fails the check since", "9 is half of the area, which is"
-    let another = pattern!(
-        r"\b(?:fails?|rejected|half of|second|next one|upper bound|lower bound|vanish|reversed)\b"
-    );
+    let another = pattern!(r"\b(?:‹of another value›)\b");
     match cuts.min().filter(|at| !another.is_match(&folded[..*at])) {
         Some(at) if !folded[..at].trim().is_empty() => {
             let rest = folded[..at].trim_end();
@@ -219,12 +215,9 @@ pub(super) fn without_domain(folded: &str) -> &str {
     {
         return rest.as_str();
     }
-    match folded.contains("\\in").then(|| domain.captures(folded)).flatten() {
-        Some(parts) if parts.get(2).is_some() == parts.get(3).is_some() => {
-            parts.get(1).map_or(folded, |rest| rest.as_str())
-        }
-        _ => folded,
-    }
+    let parts = folded.contains("\\in").then(|| domain.captures(folded)).flatten();
+    let closed = parts.filter(|parts| parts.get(2).is_some() == parts.get(3).is_some());
+    closed.and_then(|parts| parts.get(1)).map_or(folded, |rest| rest.as_str())
 }
 
 /// Returns the name that the text declares a number, and its set: `k \in \mathbb{Z}`. It may be any letter.
