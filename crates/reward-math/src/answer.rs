@@ -2,7 +2,6 @@
 
 mod assertion;
 mod clause;
-mod closed;
 mod constants;
 mod declaration;
 mod derivation;
@@ -26,8 +25,9 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::fold::{fold, undecorated};
+use crate::parser::{function_name, is_greek};
 use crate::relation;
-use crate::table::{pattern, unwrapped};
+use crate::table::{lists, pattern, unwrapped, without};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
@@ -342,7 +342,7 @@ fn with_single_backslashes(text: &str) -> Cow<'_, str> {
 
 /// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
 fn with_formulas(text: &str) -> Cow<'_, str> {
-    if let Some(text) = closed::with_words(text) {
+    if let Some(text) = with_words(text) {
         return Cow::Owned(text);
     }
     let plain = pattern!(r"^[A-Z][a-z]* [^\\{}$]*\$(?:[^$]*\$[^\\{}$]*\$)*[^$]*\$[^\\{}$]*$");
@@ -397,4 +397,42 @@ fn without_box(text: &str) -> &str {
         return open.trim();
     }
     unwrapped(pattern!(r"^\\boxed\{([^{}]*)\}$"), text).trim()
+}
+
+/// Returns `5\text{ m}` for `$5$ m`, and `20\text{ N upward}` for "20 N upward"; `None` for other texts.
+fn with_words(text: &str) -> Option<String> {
+    // `$9.8 \times 10^4$ Pa`
+    let measured = pattern!(
+        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()·⋅²³⁻¹⁴\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
+    );
+    if let Some(parts) = measured.captures(text) {
+        let unit = without(&fold(&parts[2]).replace("\\cdot", "*"), &["{", "}"]);
+        if words::is_measure(&unit) {
+            return Some(format!("{}\\text{{ {unit}}}", &parts[1]));
+        }
+    }
+    // "20 N, to the left", "$20$ N upward"
+    let directed = pattern!(
+        r"^\$?(-?[0-9][0-9.,]*(?:\s*(?:\\times|×|\\cdot)\s*10\^\{?-?[0-9]+\}?)?)\$?\s([A-Za-z/^0-9²]+),?\s((?:(?:‹before a direction›) )*(?:‹direction of motion›)(?:wards?)?(?: direction)?)\.?$"
+    );
+    if let Some(parts) = directed.captures(text).filter(|parts| words::is_measure(&parts[2])) {
+        return Some(format!("{}\\text{{ {} {}}}", &parts[1], &parts[2], &parts[3]));
+    }
+    // `$45^\circ$ north of east`
+    let behind = pattern!(r"^\$([^$]+)\$([,;]? [A-Za-z]{2}[A-Za-z ,'-]*)\.?$");
+    // `$3$ pi` and "$x$ and y" go on, "$f$ is even" is a sentence.
+    let goes_on = |word: &str| {
+        words::is_conjunction(word)
+            || is_greek(word)
+            || function_name(word).is_some()
+            || word.len() == 1 && !lists("a I f g h", word)
+            || lists("sqrt inf infinity times plus minus over mod divided", word)
+    };
+    let plain = |parts: &Captures<'_>| {
+        let sentence = pattern!(r"^ (?:is|are) ").is_match(&parts[2])
+            && parts[1].contains(char::is_alphabetic);
+        !sentence && !parts[2].split([' ', ',', ';']).filter(|word| !word.is_empty()).any(goes_on)
+    };
+    let parts = behind.captures(text).filter(plain)?;
+    Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]))
 }

@@ -7,13 +7,11 @@ use regex::Captures;
 use super::spelling::{self, set_in_words, spelling};
 use crate::table::{lists, pattern};
 
+/// The text of an answer without its declarations, and these as in [`Answer`](super::Answer).
 pub(super) struct Declared {
-    /// The text without the declarations.
     pub(super) rest: String,
-    /// Name of the number that numbers a family of answers, and the letter of its set.
     pub(super) parameter: Option<(String, String)>,
     pub(super) constants: Option<Constants>,
-    /// Text after "for all", without spaces.
     pub(super) condition: Option<String>,
 }
 
