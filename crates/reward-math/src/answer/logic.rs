@@ -80,10 +80,9 @@ fn table(text: &str, beside: bool) -> Option<String> {
     if text.len() > LONGEST {
         return None;
     }
-    let signs: Vec<&str> =
-        pattern!(r"\\[A-Za-z]+|\S").find_iter(text).map(|sign| sign.as_str()).collect();
-    let skipped = |sign: &&str| !lists("\\left \\right \\, \\; \\! \\quad", sign);
-    let signs: Vec<&str> = signs.into_iter().filter(skipped).collect();
+    let signs = pattern!(r"\\[A-Za-z]+|\S").find_iter(text).map(|sign| sign.as_str());
+    let counts = |sign: &&str| !lists("\\left \\right \\, \\; \\! \\quad", sign);
+    let signs: Vec<&str> = signs.filter(counts).collect();
     let is_letter =
         |sign: &&str| sign.len() == 1 && sign.starts_with(|c: char| c.is_ascii_alphabetic());
     let mut letters: Vec<&str> = signs.iter().copied().filter(is_letter).collect();
@@ -94,8 +93,7 @@ fn table(text: &str, beside: bool) -> Option<String> {
         return None;
     }
     let value = reader.level(0)?;
-    let everything = reader.at == signs.len();
-    everything.then(|| canonical(value, &letters))
+    (reader.at == signs.len()).then(|| canonical(value, &letters))
 }
 
 /// The values of a statement: bit `i` for the choice in which letter `k` holds if bit `k` of `i` is set.
@@ -248,12 +246,11 @@ pub(super) fn cycles(text: &str) -> Option<String> {
     let inner = plain.split(['(', ')']).filter(|part| !part.trim().is_empty());
     let mut cycles: Vec<Vec<u32>> = inner.map(cycle).collect::<Option<_>>()?;
     // Of one number each, these are no cycles.
-    let moves = cycles.iter().any(|cycle| cycle.len() > 1);
     cycles.retain(|cycle| cycle.len() > 1);
     cycles.sort_unstable();
     let mut numbers: Vec<&u32> = cycles.iter().flatten().collect();
     let count = numbers.len();
     numbers.sort_unstable();
     numbers.dedup();
-    (moves && numbers.len() == count).then(|| format!("cycles {cycles:?}"))
+    (count > 0 && numbers.len() == count).then(|| format!("cycles {cycles:?}"))
 }

@@ -131,9 +131,7 @@ impl Parser {
                     if unit.is_empty() && matches!(self.before(), Some(Kind::Number { .. })) =>
                 {
                     let inches = self.symbol_at(1, '\'');
-                    if inches {
-                        self.advance();
-                    }
+                    self.position += usize::from(inches);
                     unit.push_str(if inches { "inch" } else { "foot" });
                 }
                 Some(Kind::Command(_)) if self.at_unit_fraction() => {
