@@ -2,7 +2,6 @@
 
 mod assertion;
 mod clause;
-mod closed;
 mod constants;
 mod declaration;
 mod derivation;
@@ -15,8 +14,6 @@ mod matrix;
 mod measure;
 mod node;
 mod notation;
-mod piecewise;
-mod quantified;
 mod readings;
 mod sign;
 mod spelling;
@@ -28,8 +25,9 @@ use std::borrow::Cow;
 use regex::Captures;
 
 use crate::fold::{fold, undecorated};
+use crate::parser::{function_name, is_greek};
 use crate::relation;
-use crate::table::{pattern, unwrapped};
+use crate::table::{lists, pattern, unwrapped, without};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
@@ -123,7 +121,6 @@ impl Answer {
         self
     }
 
-    /// Parses an answer.
     pub(crate) fn parse(text: &str) -> std::result::Result<Self, ParseError> {
         Self::parse_with(text, true)
     }
@@ -153,17 +150,20 @@ impl Answer {
         let folded = undecorated(&folded);
         let folded = folded.strip_suffix('.').filter(|rest| !rest.ends_with('.')).unwrap_or(folded);
         let folded = folded.trim_end_matches([',', ';', ' ']);
-        let folded = &with_unit_fractions(without_mark(folded));
+        // The mark of a list behind `2)`, and full stops left inside a bracket.
+        let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
+        let folded = folded.replace(".]", "]").replace(".)", ")");
+        let folded = &*spelling::rewrite("fraction of units", &folded);
         if folded.is_empty() {
             return Err(ParseError::Empty);
         }
         if folded.len() > MAX_WORDED {
             return Ok(Self::of(spelling(folded), readings::plain(folded)));
         }
-        if let Some(statement) = quantified::statement(folded) {
+        if let Some(statement) = readings::quantified(folded) {
             return Ok(Self::of(spelling(folded), Ok(vec![statement])));
         }
-        let folded = spelling::with_declared_index(folded);
+        let folded = spelling::rewrite("declared index", folded);
         Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
 
@@ -175,7 +175,7 @@ impl Answer {
         if text.len() > MAX_WORDS || !numbers.is_match(text) {
             return None;
         }
-        let readings = Ok(vec![readings::read(text, true).ok()?]);
+        let readings = Ok(vec![readings::read(text)?]);
         let (words, rounded_to) = (words::normalise(text), rounded_to(text));
         Some(Self { words, rounded_to, ..Self::of(spelling(text), readings) })
     }
@@ -312,8 +312,7 @@ impl Answer {
     }
 }
 
-/// Returns true for words, and for `\text{The smallest prime } p > 7 \text{ is } p = 11`; of an equation if a verb of its own
-/// stands in it: `\text{The slope at } x = 2 \text{ is } f'(2) = 8`.
+/// Returns true for words, `\text{The smallest prime } p > 7 \text{ is } p = 11`, and an equation of words with a verb of its own.
 fn is_worded(reading: &Node, folded: &str) -> bool {
     let verb = pattern!(r"\\text\{ *(?:is|equals) *\}");
     match reading {
@@ -336,18 +335,14 @@ fn rounded_to(folded: &str) -> Option<u32> {
 
 /// Replaces `\\\\frac` in a text that was escaped once too often. A matrix contains such pairs legitimately.
 fn with_single_backslashes(text: &str) -> Cow<'_, str> {
-    if pattern!(r"\\\\[A-Za-z{%]").is_match(text)
-        && !text.contains("begin")
-        && !text.contains("stack")
-    {
-        return Cow::Owned(text.replace("\\\\", "\\"));
-    }
-    Cow::Borrowed(text)
+    let twice = pattern!(r"\\\\[A-Za-z{%]").is_match(text);
+    let is_matrix = || text.contains("begin") || text.contains("stack");
+    if twice && !is_matrix() { text.replace("\\\\", "\\").into() } else { text.into() }
 }
 
 /// Returns `\text{the sum is } 29` for `\text{the sum is $29$}`, and for the same without the command.
 fn with_formulas(text: &str) -> Cow<'_, str> {
-    if let Some(text) = closed::with_words(text) {
+    if let Some(text) = with_words(text) {
         return Cow::Owned(text);
     }
     let plain = pattern!(r"^[A-Z][a-z]* [^\\{}$]*\$(?:[^$]*\$[^\\{}$]*\$)*[^$]*\$[^\\{}$]*$");
@@ -360,30 +355,11 @@ fn with_formulas(text: &str) -> Cow<'_, str> {
     }
     let sentence = text.strip_prefix("\\text").and_then(group);
     let fills = |inner: &&str| inner.len() + "\\text{}".len() == text.len();
-    match sentence.filter(fills).filter(|inner| inner.contains('$') && !inner.contains("\\$")) {
-        Some(_) => {
-            let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
-            Cow::Owned(parts.replace("\\text{}", ""))
-        }
-        None => Cow::Borrowed(text),
+    if !sentence.filter(fills).is_some_and(|all| all.contains('$') && !all.contains("\\$")) {
+        return Cow::Borrowed(text);
     }
-}
-
-/// Returns `25\text{ m/s}` for `25\,\frac{\text m}{\text s}`.
-fn with_unit_fractions(folded: String) -> String {
-    let fraction = pattern!(
-        r"([0-9}]\s*(?:\\[,;\x20]\s*)*)\\frac\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+\s*\{\s*\\(?:text|mathrm)\s*\{?\s*([a-zA-Z]+)\s*\}+($|[^\^_])"
-    );
-    let Cow::Owned(text) = fraction.replace_all(&folded, r"$1\text{ $2/$3}$4") else {
-        return folded;
-    };
-    text
-}
-
-/// Removes the mark of a list behind `2)`, and full stops left inside a bracket.
-fn without_mark(folded: &str) -> String {
-    let folded = unwrapped(pattern!(r"^([^()\[\]]*[0-9])\)$"), folded);
-    folded.replace(".]", "]").replace(".)", ")")
+    let parts = pattern!(r"\$([^$]*)\$").replace_all(text, "} $1 \\text{");
+    Cow::Owned(parts.replace("\\text{}", ""))
 }
 
 /// Returns the formula of `\(…\)` or `\[…\]`.
@@ -401,21 +377,15 @@ fn without_frames(text: &str) -> Cow<'_, str> {
     let page = pattern!(
         r"\\parbox\s*(?:\[[^\]]*\])*\s*\{[^{}]*\}|\\begin\{minipage\}(?:\[[^\]]*\])*\{[^{}]*\}"
     );
-    let text =
-        page.replace_all(
-            text,
-            |page: &Captures<'_>| {
-                if page[0].starts_with("\\p") { "\\text" } else { "\\text{" }
-            },
-        );
-    let text = text.replace("\\end{minipage}", "}");
+    let shown = |page: &Captures<'_>| if page[0].starts_with("\\p") { "\\text" } else { "\\text{" };
+    let text = page.replace_all(text, shown).replace("\\end{minipage}", "}");
     let frame = pattern!(
         r"\\(?:bbox\s*(?:\[[^\]]*\])?|colorbox\s*(?:\[[^\]]*\])?\s*\{[^{}]*\}|fcolorbox\s*\{[^{}]*\}\s*\{[^{}]*\}|(?:text)?color\s*\{[^{}]*\}|framebox|makebox)\s*"
     );
     let text = frame.replace_all(&text, "");
     // The group that was shown.
     let inner = group(&text).filter(|inner| inner.len() + 2 == text.len());
-    Cow::Owned(inner.map_or_else(|| text.clone().into_owned(), str::to_owned))
+    Cow::Owned(inner.unwrap_or(&text).to_owned())
 }
 
 /// Returns the content of a box around all of the text.
@@ -427,4 +397,42 @@ fn without_box(text: &str) -> &str {
         return open.trim();
     }
     unwrapped(pattern!(r"^\\boxed\{([^{}]*)\}$"), text).trim()
+}
+
+/// Returns `5\text{ m}` for `$5$ m`, and `20\text{ N upward}` for "20 N upward"; `None` for other texts.
+fn with_words(text: &str) -> Option<String> {
+    // `$9.8 \times 10^4$ Pa`
+    let measured = pattern!(
+        r"^\$([^$]+)\$(?:\s|~|\\[,;\x20])*([A-Za-zμΩ](?:[A-Za-zμΩ*/()·⋅²³⁻¹⁴\x20]|\\cdot |\^?\{?-?[0-9]\}?){0,24})$"
+    );
+    if let Some(parts) = measured.captures(text) {
+        let unit = without(&fold(&parts[2]).replace("\\cdot", "*"), &["{", "}"]);
+        if words::is_measure(&unit) {
+            return Some(format!("{}\\text{{ {unit}}}", &parts[1]));
+        }
+    }
+    // "20 N, to the left", "$20$ N upward"
+    let directed = pattern!(
+        r"^\$?(-?[0-9][0-9.,]*(?:\s*(?:\\times|×|\\cdot)\s*10\^\{?-?[0-9]+\}?)?)\$?\s([A-Za-z/^0-9²]+),?\s((?:(?:‹before a direction›) )*(?:‹direction of motion›)(?:wards?)?(?: direction)?)\.?$"
+    );
+    if let Some(parts) = directed.captures(text).filter(|parts| words::is_measure(&parts[2])) {
+        return Some(format!("{}\\text{{ {} {}}}", &parts[1], &parts[2], &parts[3]));
+    }
+    // `$45^\circ$ north of east`
+    let behind = pattern!(r"^\$([^$]+)\$([,;]? [A-Za-z]{2}[A-Za-z ,'-]*)\.?$");
+    // `$3$ pi` and "$x$ and y" go on, "$f$ is even" is a sentence.
+    let goes_on = |word: &str| {
+        words::is_conjunction(word)
+            || is_greek(word)
+            || function_name(word).is_some()
+            || word.len() == 1 && !lists("a I f g h", word)
+            || lists("sqrt inf infinity times plus minus over mod divided", word)
+    };
+    let plain = |parts: &Captures<'_>| {
+        let sentence = pattern!(r"^ (?:is|are) ").is_match(&parts[2])
+            && parts[1].contains(char::is_alphabetic);
+        !sentence && !parts[2].split([' ', ',', ';']).filter(|word| !word.is_empty()).any(goes_on)
+    };
+    let parts = behind.captures(text).filter(plain)?;
+    Some(format!("{}\\text{{{}}}", &parts[1], &parts[2]))
 }

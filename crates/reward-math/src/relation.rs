@@ -42,8 +42,10 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
         Relation::Similar => sides.last().is_some_and(is_constant_value),
         _ => false,
     };
-    let (sides, relations) = before_bounds(sides, relations, equal);
-    let (sides, relations) = without_name(sides, relations);
+    let (sides, relations) = without_name(before_bounds((sides, relations), equal));
+    let is_explicit = |node: &Node| {
+        matches!(node, Node::Value { .. }) && !is_label(node) && !node.names().contains("y")
+    };
     if let ([value, label], [Relation::Equal]) = (sides, relations)
         && (is_label(label) || !is_constant_value(label) && names(label, value))
         && (is_constant_value(value) || label.symbol() == Some("y") && is_explicit(value))
@@ -55,7 +57,7 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     if !equations.iter().all(equal) {
         return None;
     }
-    let (sides, relations) = behind_estimate(sides, relations);
+    let (sides, relations) = behind_estimate((sides, relations));
     // x = 1/3 ≈ 0.333: the exact side counts.
     let first = usize::from(!is_constant_value(&sides[0]) || holds_unknown(&sides[0]));
     let exact = (first..relations.len()).find(|at| relations[*at] == Relation::Approximately);
@@ -79,32 +81,23 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
             && !matches!(value, Node::Ratio(_));
         // What is not read is words.
         let unread = matches!(side, Node::Words(_)) && !matches!(value, Node::Words(_));
-        let cases = matches!(side, Node::Piecewise(_));
-        !cases
-            && !times
-            && !unread
-            && side.names().is_subset(&value.names())
-            && !holds_unknown(side)
+        let is_read = !matches!(side, Node::Piecewise(_)) && !times && !unread;
+        is_read && side.names().is_subset(&value.names()) && !holds_unknown(side)
     };
     let members: Vec<&Node> = members.into_iter().filter(|side| is_said(side)).collect();
     let calculates =
         rounded.is_some() || members.iter().any(|side| !is_literal(side)) || !is_literal(value);
     let evidence = label.is_some() || calculates && (!members.is_empty() || rounded.is_some());
-    let circular = before.iter().any(|side| {
-        symbol(side).is_some_and(
-            |name| matches!(value, Node::Value { expression, .. } if expression.holds(name)),
-        )
-    });
+    let holds = |name| value.expression().is_some_and(|value| value.holds(name));
+    let circular = before.iter().filter_map(symbol).any(holds);
     (evidence && !circular).then_some(Assertion { value, label, members, rounded })
 }
 
-/// Returns the equations before bounds of their value: `|z|^{10} = 2^{10} = 1024 > 1000`, `\lfloor\pi\rfloor = 3 \le \pi < 4`, and
-/// `\alpha = -120 + 360 = 240 \in [0, 360)`.
-fn before_bounds<'a>(
-    sides: &'a [Node],
-    relations: &'a [Relation],
-    equal: impl Fn(&Relation) -> bool,
-) -> (&'a [Node], &'a [Relation]) {
+/// Sides of a chain and the relations between them.
+type Chain<'a> = (&'a [Node], &'a [Relation]);
+
+/// Returns the equations before bounds of their value: `|z|^{10} = 2^{10} = 1024 > 1000`, `a = -120 + 360 = 240 \in [0, 360)`.
+fn before_bounds((sides, relations): Chain<'_>, equal: impl Fn(&Relation) -> bool) -> Chain<'_> {
     use Relation::{Greater, GreaterEqual, In, Less, LessEqual, NotEqual};
     let count = relations.iter().take_while(|relation| equal(relation)).count();
     let (equations, signs) = relations.split_at(count);
@@ -151,14 +144,9 @@ pub(crate) fn bound(chain: &Node) -> Option<&Node> {
 }
 
 /// Returns what stands behind the estimate in `\frac{17}{100} \approx \frac{17}{102} = \frac16`, if it ends in an exact value.
-fn behind_estimate<'a>(
-    sides: &'a [Node],
-    relations: &'a [Relation],
-) -> (&'a [Node], &'a [Relation]) {
-    let exact = |node: &Node| {
-        is_constant_value(node)
-            && !matches!(node, Node::Value { expression: Expression::Number(_), .. })
-    };
+fn behind_estimate((sides, relations): Chain<'_>) -> Chain<'_> {
+    let number = |node: &Node| matches!(node.expression(), Some(Expression::Number(_)));
+    let exact = |node: &Node| is_constant_value(node) && !number(node);
     // `e^{-x} \approx 1 - x + \frac{x^2}{2!} = 1 - x + \frac{x^2}{2}`
     if let ([estimated, rest @ ..], [Relation::Approximately, equations @ ..]) = (sides, relations)
         && !equations.is_empty()
@@ -177,7 +165,7 @@ fn behind_estimate<'a>(
 }
 
 /// Removes the name behind a value: `\frac12 - \frac14 = \frac14 = f_{\max}`, `s\sqrt2 = 4\sqrt2 = \text{edge}`.
-fn without_name<'a>(sides: &'a [Node], relations: &'a [Relation]) -> (&'a [Node], &'a [Relation]) {
+fn without_name((sides, relations): Chain<'_>) -> Chain<'_> {
     let is_name = |label: &Node| match label {
         Node::Words(_) => is_label(label),
         _ => extreme(label).is_some(),
@@ -206,12 +194,7 @@ pub(crate) fn labelled(chain: &Node) -> Option<(&Node, &Node)> {
 }
 
 fn is_constant_value(node: &Node) -> bool {
-    matches!(node, Node::Value { expression, .. } if !expression.has_variable())
-}
-
-/// Returns true for a side that is no label itself, and free of `y`.
-fn is_explicit(node: &Node) -> bool {
-    matches!(node, Node::Value { .. }) && !is_label(node) && !node.names().contains("y")
+    node.expression().is_some_and(|value| !value.has_variable())
 }
 
 fn is_literal(node: &Node) -> bool {
@@ -234,12 +217,6 @@ fn names(side: &Node, value: &Node) -> bool {
                 let unknown = |name: String| name != index && name.contains('_');
                 side.expression().is_some_and(|series| series.holds("\\infty"))
                     || !value.has_variable() && side.names().into_iter().any(unknown)
-            }
-            // The stationary distribution.
-            (Node::Value { expression, .. }, Node::List { .. } | Node::Matrix(_))
-                if expression.is_symbol("\\pi") =>
-            {
-                true
             }
             (Node::Matrix(rows), Node::Matrix(_)) => rows.iter().flatten().all(is_variable),
             // `(a + b, ab) = (5, 6)`
@@ -268,7 +245,11 @@ fn names(side: &Node, value: &Node) -> bool {
                                     && expression.holds("\\pi")
                                     && value.holds("\\pi")))
             }
-            (Node::Value { expression, .. }, _) => expression.has_variable(),
+            // `\pi`: the stationary distribution.
+            (Node::Value { expression, .. }, other) => {
+                let distribution = matches!(other, Node::List { .. } | Node::Matrix(_));
+                expression.has_variable() || distribution && expression.is_symbol("\\pi")
+            }
             (Node::Joined(_, sets), _) => sets.iter().all(is_label),
             (Node::Builder { .. }, Node::List { .. } | Node::Builder { .. }) => true,
             _ => false,
@@ -302,6 +283,7 @@ pub(crate) fn is_power(side: &Node) -> bool {
 pub(crate) fn is_label(label: &Node) -> bool {
     match label {
         Node::Words(words) => !words::sets_condition(words),
+        Node::Value { expression, .. } if is_name(expression) => true,
         Node::Value { expression, .. } => match expression {
             Expression::Function(name, arguments) if is_plain_function(name) => {
                 // `W(e^x, e^{2x})`
@@ -314,20 +296,16 @@ pub(crate) fn is_label(label: &Node) -> bool {
                 };
                 arguments.iter().all(plain)
             }
-            Expression::Function(name, _)
-                if lists("int lim det", name) || name.starts_with("\\frac{d") =>
-            {
-                true
+            Expression::Function(name, _) => {
+                lists("int lim det", name) || name.starts_with("\\frac{d")
             }
             // `V_o(s)/V_i(s)`
-            Expression::Quotient(top, bottom) if is_value_of(top) && is_value_of(bottom) => true,
+            Expression::Quotient(top, bottom) => is_value_of(top) && is_value_of(bottom),
             // `p(x) + q(x)`
-            Expression::Sum(parts) | Expression::Product(parts)
-                if parts.iter().all(is_value_of) || is_derivative(parts) =>
-            {
-                true
+            Expression::Sum(parts) | Expression::Product(parts) => {
+                parts.iter().all(is_value_of) || is_derivative(parts)
             }
-            other => is_name(other),
+            _ => false,
         },
         Node::Ratio(parts) => parts.iter().all(is_name),
         Node::List { open: '(' | '{', items, .. } => {
@@ -390,22 +368,14 @@ fn is_variable(expression: &Expression) -> bool {
 
 /// Renames `t` in `f(t) = …` as in the other definition, if both define the same function of one variable.
 pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
-    let argument = |node: &Node| {
-        let (name, argument) = applied(node.expression()?)?;
-        // `P(A)` and `P(B)` are two values.
-        let variable = !argument.starts_with(char::is_uppercase);
-        variable.then(|| (name.to_owned(), argument.to_owned()))
-    };
-    let ((left_label, _), (right_label, right_value)) = (labelled(left)?, labelled(right)?);
-    let ((left_name, wanted), (right_name, given)) =
-        (argument(left_label)?, argument(right_label)?);
+    let ((left, _), (right, value)) = (labelled(left)?, labelled(right)?);
+    let ((name, wanted), (other, given)) =
+        (applied(left.expression()?)?, applied(right.expression()?)?);
+    // `P(A)` and `P(B)` are two values.
+    let values = [wanted, given].iter().any(|name| name.starts_with(char::is_uppercase));
     // Renaming to a name already in use would change the meaning.
-    let Node::Value { expression, unit } = right_value else { return None };
-    let taken = expression.holds(&wanted);
-    if left_name != right_name || wanted == given || taken {
-        return None;
-    }
-    Some(Node::Value { expression: expression.renamed(&given, &wanted), unit: unit.clone() })
+    let taken = value.expression()?.holds(wanted);
+    (name == other && wanted != given && !values && !taken).then(|| value.renamed(given, wanted))
 }
 
 /// Returns the function and its argument of `x(t)`.
@@ -457,18 +427,14 @@ pub(crate) fn same_label(left: &Node, right: &Node) -> bool {
     {
         return true;
     }
-    let is_function =
-        |node: &Node| matches!(node, Node::Value { expression: Expression::Function(..), .. });
     // `y`, or the name of the function.
-    let is_name = |node: &Node, other: &Node| {
-        let name = node.symbol();
-        name == Some("y")
-            || matches!(other, Node::Value { expression: Expression::Function(of, parts), .. }
-            if name == Some(of) && !parts.iter().any(|part| part.holds(of)))
+    let names = |node: &Node, function: &Node| {
+        matches!(function.expression(), Some(Expression::Function(of, parts))
+        if node.symbol().is_some_and(|name| {
+            name == "y" || name == of && !parts.iter().any(|part| part.holds(of))
+        }))
     };
-    is_function(left) && is_name(right, left)
-        || is_name(left, right) && is_function(right)
-        || quantity::are_potentials(left, right)
+    names(right, left) || names(left, right) || quantity::are_potentials(left, right)
 }
 
 pub(crate) fn symbol(node: &Node) -> Option<&str> {

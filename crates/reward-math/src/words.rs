@@ -21,14 +21,10 @@ static SYNONYMS: LazyLock<Table> =
 /// Words that set a condition, deny, bound or conclude.
 static SENTENCE: LazyLock<Table> =
     LazyLock::new(|| Table::new(include_str!("words/sentence.txt"), ' '));
-/// Names of months, in their order.
 const MONTH_NAMES: &str = include_str!("words/months.txt");
-/// Full names of months.
 static MONTHS: LazyLock<Table> = LazyLock::new(|| Table::new(MONTH_NAMES, ' '));
 
-/// Returns words without case, articles, LaTeX, punctuation and plural; `None` if there is no word.
-///
-/// A formula that could not be parsed only loses its spaces: every sign may count there.
+/// Returns words without case, articles, LaTeX, punctuation and plural, a formula without spaces; `None` if there is no word.
 pub(crate) fn normalise(folded: &str) -> Option<String> {
     let (plain, formula) = without_commands(folded);
     // "2024-03-05"
@@ -106,15 +102,14 @@ pub(crate) fn same(left: &str, right: &str) -> bool {
         || adds_category(right, left)
 }
 
-/// Returns true if the first text only adds the noun for what the second describes, or the function: "removable singularity",
-/// "saddle point of f".
+/// Returns true if the first text only adds the noun or function to the second: "removable singularity", "saddle point of f".
 fn adds_category(long: &str, short: &str) -> bool {
     let noun = long.strip_prefix(short).and_then(|noun| noun.strip_prefix(' '));
     let plain = || short.len() > 2 && !takes_back(short) && number(short).is_none();
-    noun.is_some_and(|noun| {
-        phrases("noun of a category").contains(&noun)
-            || pattern!(r"^of (?:[fgh](?: x| x,? y)?|function|graph|curve|surface)$").is_match(noun)
-    }) && plain()
+    let of_function = pattern!(r"^of (?:[fgh](?: x| x,? y)?|function|graph|curve|surface)$");
+    let is_noun =
+        |noun| phrases("noun of a category").contains(&noun) || of_function.is_match(noun);
+    noun.is_some_and(is_noun) && plain()
 }
 
 /// Returns true if the first property is the stricter one: "strictly increasing" for "increasing".
@@ -153,9 +148,7 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     }
     let (plain, formula) = without_commands(folded);
     // "Evelyn has the greatest speed"
-    let first = pattern!(
-        r"^\s*([a-z]+) (?:[a-z]+ ){1,2}(?:most|least|best|winner|first|last|[a-z]{3,}est)\b"
-    );
+    let first = pattern!(r"^\s*([a-z]+) (?:[a-z]+ ){1,2}(?:‹most of all›|[a-z]{3,}est)\b");
     if let Some(name) = captured(first, &plain).filter(|_| !takes_back(&plain.to_lowercase())) {
         return normalise(name.as_str());
     }
@@ -225,10 +218,8 @@ pub(crate) fn without_event(text: &str) -> String {
 
 /// Returns true if the text begins with a word of conclusion: "so", "hence".
 pub(crate) fn concludes(text: &str) -> bool {
-    let text = text
-        .trim_start_matches([',', ';', ' '])
-        .trim_start_matches("and ")
-        .trim_start_matches("we ");
+    let text = text.trim_start_matches([',', ';', ' ']);
+    let text = text.trim_start_matches("and ").trim_start_matches("we ");
     let first = text.split([' ', ',', ':']).next().unwrap_or_default().to_lowercase();
     SENTENCE.name(&first) == Some("conclusion")
         || ["所以", "因此", "故"].iter().any(|word| first.starts_with(word))
@@ -322,12 +313,11 @@ fn letters(text: &str, accepts: impl Fn(char) -> bool) -> Option<Vec<char>> {
     let text =
         pattern!(r"\\(?:[,;:!\x20]|(?:q?quad|text(?:bf)?|mathrm)(?-u:\b))").replace_all(text, " ");
     let parts = text.trim_end_matches('}').split([',', ';', ' ', '&']);
-    let letters: Option<Vec<char>> = parts
+    let mut letters: Vec<char> = parts
         .map(|part| part.trim_matches(['(', ')', '.', '$', '{', '}']))
         .filter(|part| !matches!(*part, "" | "and"))
         .map(|part| part.chars().next().filter(|c| accepts(*c) && part.len() == c.len_utf8()))
-        .collect();
-    let mut letters = letters?;
+        .collect::<Option<_>>()?;
     letters.sort_unstable();
     Some(letters)
 }
@@ -353,16 +343,12 @@ pub(crate) fn numbered_choices(spelling: &str) -> Vec<char> {
     digits.iter().filter(|_| digits.len() > 1).filter_map(|digit| circle(*digit)).collect()
 }
 
-/// Returns true if the letters of a list are an order, and another list holds them in another one.
-///
-/// `A, B, D, E, C` is an order, and `A, B, C, D` chooses none of its letters; `D, A, B` leaves one out and is a choice.
+/// Returns true if a list is an order, and another holds its letters in another one: `A, B, D, E, C`, but no choice `D, A, B`.
 pub(crate) fn in_another_order(other: &str, order: &str) -> bool {
     let (Some(other), Some(order)) = (listed(other), listed(order)) else { return false };
-    let [sorted, other_sorted] = [&order, &other].map(|letters| {
-        let mut letters = letters.clone();
-        letters.sort_unstable();
-        letters
-    });
+    let (mut sorted, mut other_sorted) = (order.clone(), other.clone());
+    sorted.sort_unstable();
+    other_sorted.sort_unstable();
     let rises = sorted == order;
     let is_run = sorted.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     // `L, R, R, L` are moves.

@@ -33,9 +33,7 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
         // What is said beside an equation bounds it, but for the place of a value.
         (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) && !beside_place => return None,
         (Ok(node @ Node::Chain { .. }), _) | (Ok(node), None) => return Some(node),
-        (Ok(node), Some(label)) => {
-            return Some(Node::equation(Node::Words(label), node));
-        }
+        (Ok(node), Some(label)) => return Some(Node::equation(Node::Words(label), node)),
     }
     let statements = split(value, separates);
     let several = statements.len() > 1;
@@ -145,7 +143,6 @@ fn words_of(tokens: &[Token]) -> impl Iterator<Item = &str> {
     tokens.iter().filter_map(|token| token.kind.word())
 }
 
-/// Returns true if words among the tokens reject a value.
 fn rejects(tokens: &[Token]) -> bool {
     words_of(tokens).any(|text| mentions("rejects a value", &text.to_lowercase()))
 }
@@ -170,8 +167,7 @@ fn outside_labels(tokens: &[Token]) -> impl Iterator<Item = &str> {
     words.filter_map(|(_, token)| token.kind.word())
 }
 
-/// Returns the value that a sentence names behind its verb, its circumstances, and all other words as a label:
-/// `4` of `\text{the minimum is } 4 \text{ at } x = 1`.
+/// Returns the value of `\text{the minimum is } 4 \text{ at } x = 1` behind its verb, its circumstances, other words as a label.
 fn sentence(tokens: &[Token]) -> (Option<String>, &[Token], &[Token]) {
     let places = outside_brackets(tokens);
     let word = |at: usize| tokens.get(at).and_then(|token| token.kind.word());
@@ -215,9 +211,7 @@ fn only_formula(tokens: &[Token]) -> Option<usize> {
     let opens = (1..tokens.len()).filter(|at| word(*at).is_none() && word(at - 1).is_some());
     let only = single(opens)? - 1;
     let label: String = (0..=only).map_while(word).collect::<Vec<_>>().join(" ");
-    let names = pattern!(
-        r"(?i)\b(?:total of|probability|(?:in|de)creas(?:es|ed) by|(?:angle|area|length|distance|volume|radius) of)(?: ‹approximates›)?\s*$"
-    );
+    let names = pattern!(r"(?i)\b(?:‹before a bare value›)(?: ‹approximates›)?\s*$");
     let rest = label.trim_end();
     let last = rest.rsplit(' ').next().unwrap_or_default().to_lowercase();
     let sentence = (0..=only).all(|at| word(at).is_some()) && rest.split_whitespace().count() > 2;
@@ -314,10 +308,8 @@ fn chain(statement: &[Token]) -> Option<Node> {
             }
             _ => return None,
         }
-        match relation {
-            Some(relation) => relations.push(relation),
-            None => break,
-        }
+        let Some(relation) = relation else { break };
+        relations.push(relation);
         start = parser.position;
     }
     (!relations.is_empty()).then_some(Node::Chain { sides, relations })

@@ -15,10 +15,7 @@ enum Piece<'a> {
 
 impl<'a> Piece<'a> {
     fn words(&self) -> Option<&'a str> {
-        match self {
-            Piece::Words(words) => Some(words),
-            Piece::Formula(_) => None,
-        }
+        if let Piece::Words(words) = self { Some(words) } else { None }
     }
 }
 
@@ -41,9 +38,7 @@ pub(super) fn main_clause(folded: &str) -> Option<Clause> {
     let (clause, remarks) = split_clause(&pieces);
     let (subject, rest) = (said(&clause), said(&remarks));
     // "attained if and only if a = b" sets no condition, and "more heads than Evan with probability" no bound.
-    let place = pattern!(
-        r"\b(?:attained|achieved|reached|equality(?: holds)?) (?:only )?(?:if and only if|iff|if|when)\b"
-    );
+    let place = pattern!(r"\b(?:‹reaches a value›) (?:only )?(?:if and only if|iff|if|when)\b");
     let rest = place.replace_all(&rest, "where");
     let verb =
         pattern!(r"(?i)\b(?:‹verb of a value›|‹verb of a clause›)\s*(?:(?:‹before a value›)\s*)?$");
@@ -164,9 +159,7 @@ fn states_another(remarks: &[Piece<'_>], rest: &str) -> bool {
         r"^[^\w(]*(?:i\.e|or|that is)\b|\b(?:‹takes a clause back›)\b|\b(?:so|hence|thus|therefore)\b(?: t[^h]| th[^a]|[^t]*$| [^t])",
         r"|\b(?:answer|value|number|such|result|probability)\b.*\b(?:is|equals?)\s*$",
     ));
-    let reason = pattern!(
-        r"^\W*\(that is\b|^\W*(?:where|with|since|as|because|and indeed|check|it checks|this checks|e\.g|so that)\b"
-    );
+    let reason = pattern!(r"^\W*\(that is\b|^\W*(?:‹gives a reason›)\b");
     // "number of subsets = 8", "solution (2, 3)", but "the length of (3, 4)"
     let names = |pair: &[Piece<'_>]| match pair {
         [Piece::Words(words), Piece::Formula(value)] => {

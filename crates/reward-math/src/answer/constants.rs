@@ -14,10 +14,7 @@ const MOST: usize = 3;
 const MOST_FORMULAS: usize = 64;
 
 impl Answer {
-    /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names
-    /// differ.
-    ///
-    /// An answer without a declaration has a parameter if exactly one of `k`, `l`, `m`, `n`, `s`, `t` occurs in it.
+    /// Returns the readings with the integer parameter renamed as in the other answer, if both have one and the names differ.
     pub(crate) fn with_parameter_of(&self, other: &Self) -> Option<Vec<Node>> {
         let readings = self.readings.as_deref().ok()?;
         let (from, to) = match (&self.parameter, &other.parameter) {
@@ -35,8 +32,7 @@ impl Answer {
             .then(|| readings.iter().map(|node| node.renamed(&from, &to)).collect())
     }
 
-    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`,
-    /// `n`, `s`, `t` that occurs.
+    /// Returns the name of the declared integer, or without a declaration the only one of `k`, `l`, `m`, `n`, `s`, `t`.
     pub(crate) fn integer(&self) -> Option<String> {
         const USUAL: [&str; 6] = ["k", "l", "m", "n", "s", "t"];
         if let Some((name, set)) = &self.parameter {
@@ -70,15 +66,14 @@ impl Answer {
     pub(crate) fn with_constant_of_curve(&self, other: &Self) -> Option<Vec<Node>> {
         let (readings, others) = (self.readings.as_deref().ok()?, other.readings.as_deref().ok()?);
         let (from, to) = (constant_of_curve(readings)?, constant_of_curve(others)?);
-        let capital = [&from, &to].iter().any(|name| name.starts_with('C'));
+        let capital = from.starts_with('C') || to.starts_with('C');
         let renamed = || readings.iter().map(|node| node.renamed(&from, &to)).collect();
         (from != to && capital).then(renamed)
     }
 
     /// Returns the readings with the constants named as in the other answer, in each order, if that declares several.
     ///
-    /// Without a declaration the constants are the names that the other answer has not, but for the argument of a
-    /// function.
+    /// Without a declaration the constants are the names that the other answer has not, but for the argument of a function.
     pub(crate) fn with_constants_of(&self, other: &Self) -> Vec<Vec<Node>> {
         let (Ok(readings), Ok(others)) = (&self.readings, &other.readings) else {
             return Vec::new();

@@ -7,15 +7,11 @@ use regex::Captures;
 use super::spelling::{self, set_in_words, spelling};
 use crate::table::{lists, pattern};
 
-/// Declarations of an answer about its letters.
-#[derive(Debug)]
+/// The text of an answer without its declarations, and these as in [`Answer`](super::Answer).
 pub(super) struct Declared {
-    /// The text without the declarations.
     pub(super) rest: String,
-    /// Name of the number that numbers a family of answers, and the letter of its set.
     pub(super) parameter: Option<(String, String)>,
     pub(super) constants: Option<Constants>,
-    /// Text after "for all", without spaces.
     pub(super) condition: Option<String>,
 }
 
@@ -100,23 +96,22 @@ fn split_condition(folded: &str) -> (&str, Option<String>, Option<(String, Strin
     // "2 for all n >= 3, 1 for n = 2": a value in each case.
     let cases = pattern!(r"(?:,|\\q?quad)(?:\s|\\[,;\x20])*-?[0-9][^,]*(?:for|if|when|\()");
     let cut = cut.filter(|at| !cases.is_match(&folded[*at..]));
-    match cut {
-        Some(at) if at > 0 => {
-            let condition = spelling(&folded[at..]);
-            let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
-            (rest.strip_suffix("\\quad").unwrap_or(rest), Some(condition), None)
-        }
-        _ => match split_bounds(folded) {
-            // `2^k, k \ge 0`
-            Some((rest, name, bounds)) if lists("j k l m n", &name) => match bounds.as_str() {
-                "_\\ge0" | "_\\ge 0" => (rest, None, Some((name, "from 0".to_owned()))),
-                "_\\ge1" | "_\\ge 1" | "_>0" => (rest, None, Some((name, "positive".to_owned()))),
-                _ => (rest, Some(bounds.clone()), Some((name, bounds))),
-            },
-            Some((rest, name, bounds)) => (rest, Some(bounds.clone()), Some((name, bounds))),
-            None => (folded, None, None),
-        },
+    if let Some(at) = cut.filter(|at| *at > 0) {
+        let rest = folded[..at].trim_end_matches([',', ' ', ';', '(']);
+        let rest = rest.strip_suffix("\\quad").unwrap_or(rest);
+        return (rest, Some(spelling(&folded[at..])), None);
     }
+    let Some((rest, name, bounds)) = split_bounds(folded) else { return (folded, None, None) };
+    // `2^k, k \ge 0`
+    let set = match bounds.as_str() {
+        "_\\ge0" => "from 0",
+        "_\\ge1" | "_>0" => "positive",
+        _ => "",
+    };
+    if set.is_empty() || !lists("j k l m n", &name) {
+        return (rest, Some(bounds.clone()), Some((name, bounds)));
+    }
+    (rest, None, Some((name, set.to_owned())))
 }
 
 /// Splits "for t > 0" off an answer in which `t` occurs: its name, and the bound without it.

@@ -55,12 +55,12 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let folded = extremum.as_deref().unwrap_or(folded);
     let unchecked = without_check(folded);
     let folded = unchecked.unwrap_or(folded);
-    let mut in_rows = rows(folded).or_else(|| unchecked.map(|kept| vec![kept.to_owned()]));
-    if extremum.is_some() {
-        let mut all = in_rows.unwrap_or_else(|| vec![folded.to_owned()]);
-        let last = all.pop()?;
-        all.push(bound(&last).to_owned());
-        in_rows = Some(all);
+    let is_row = unchecked.is_some() || extremum.is_some();
+    let mut in_rows = rows(folded).or_else(|| is_row.then(|| vec![folded.to_owned()]));
+    if extremum.is_some()
+        && let Some(last) = in_rows.as_deref_mut().and_then(<[_]>::last_mut)
+    {
+        *last = bound(last).to_owned();
     }
     let in_line = in_rows.is_none();
     let texts = in_rows.or_else(|| equations(folded))?;
@@ -74,9 +74,8 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     // `\Rightarrow p_2 = \frac12;\quad p_3 = \frac34;\quad p_4 = \frac58`: steps in one row.
     let holds_terms = |row: &Row| are_terms(&row.items.iter().collect::<Vec<_>>());
     if let Some(list) = rows.pop_if(|row| !in_line && holds_terms(row)) {
-        rows.extend(
-            equations(&list.text).unwrap_or_else(|| vec![list.text]).into_iter().map(Row::read),
-        );
+        let terms = equations(&list.text).unwrap_or_else(|| vec![list.text]);
+        rows.extend(terms.into_iter().map(Row::read));
     }
     let asked = last_of_all(&rows);
     let is_asked = asked.is_some();
@@ -104,10 +103,8 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         let names = last.iter().filter_map(named).filter_map(|(label, _)| label.symbol());
         row.items.is_empty() && names.into_iter().any(|name| plain.contains(&format!("}}{name}=")))
     };
-    if in_line && rows.iter().any(unread) {
-        return None;
-    }
-    if in_line && !is_asked && rows.iter().any(|row| is_open(row, &rows, &last)) {
+    let leaves_open = |row: &Row| unread(row) || !is_asked && is_open(row, &rows, &last);
+    if in_line && rows.iter().any(leaves_open) {
         return None;
     }
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
@@ -135,9 +132,9 @@ fn concluded(folded: &str, rows: &[Row]) -> Option<String> {
         return None;
     }
     // A row holds what stands behind its last sign of conclusion.
-    let earlier: Vec<Row> =
-        concluding(folded).take(MOST_ROWS).map(|step| Row::read(step.to_owned())).collect();
-    let before = before.iter().copied().chain(earlier.iter().flat_map(|row| &row.items));
+    let earlier = concluding(folded).take(MOST_ROWS).map(|step| Row::read(step.to_owned()));
+    let earlier: Vec<Node> = earlier.flat_map(|row| row.items).collect();
+    let before = before.iter().copied().chain(&earlier);
     let known = before.filter_map(named).filter(|(_, value)| !value.has_variable());
     let known: Vec<&Expression> = known.filter_map(|(label, _)| label.plain()).collect();
     // `\frac{2x}{5} = 30` is an equation.
@@ -159,17 +156,21 @@ fn consists_of(quantity: &Expression, known: &[&Expression]) -> bool {
         }
 }
 
-/// Returns the last row where it calculates, or is what was asked for; or where it is the last of at least three terms: `p_2 = \frac12`, `p_3 = \frac34`, `p_4 = \frac58`.
+/// Returns the last row where it calculates, is what was asked for, or the last of three terms `p_2 = \frac12, p_3 = 4, p_4 = 5`.
 fn last_of_all(rows: &[Row]) -> Option<String> {
     let (last, before) = rows.split_last()?;
     let [end] = last.items.as_slice() else { return None };
-    let values = || before.iter().flat_map(|row| &row.items).filter_map(named);
-    let known = || values().filter_map(|(_, value)| value.expression());
-    let uses = known().any(|value| calculates_with(end, value));
+    let values = before.iter().flat_map(|row| &row.items).filter_map(named);
+    let mut known = values.filter_map(|(_, value)| value.expression());
+    // A digit may stand between the sides of `t = \frac{400}{20} = 20` by chance.
+    let small = |value: Rational| value.is_int() && value <= Rational::from(9);
+    let uses = known.any(|value| !value.literal().is_some_and(small) && calculates(end, value));
     let items: Vec<&Node> = rows.iter().flat_map(|row| &row.items).collect();
     // `a - b = 3c, \max = 12`, `c = ta + ub, (t, u) = (4, -1)`: what was asked for.
     let of_kind =
         |is: fn(&Node) -> bool| is(end) && items.iter().filter(|item| is(item)).count() == 1;
+    let is_extreme =
+        |node: &Node| named(node).is_some_and(|(label, _)| relation::extreme(label).is_some());
     let is_point = |node: &Node| {
         named(node).is_some_and(|(label, _)| matches!(label, Node::List { open: '(', .. }))
     };
@@ -187,8 +188,7 @@ fn last_of_all(rows: &[Row]) -> Option<String> {
     .then(|| last.text.clone())
 }
 
-/// Returns true for three terms or more one after the other, and for some before one that is far away: `a_1 = 2`,
-/// `a_{2017} = 2^{1009}`.
+/// Returns true for three terms or more one after the other, and for some before one that is far away, as `a_{2017}` is.
 fn are_terms(items: &[&Node]) -> bool {
     let place = |item: &&Node| -> Option<(String, Option<i64>)> {
         let (label, _) = named(item)?;
@@ -205,8 +205,7 @@ fn are_terms(items: &[&Node]) -> bool {
     in_turn || one_name && far
 }
 
-/// Returns the names in the labels of a row whose statements all give a value, in rows a value of a letter; `x_{1,2}` only
-/// if nothing below names `x_1`.
+/// Returns the names in the labels of a row whose statements all give a value; `x_{1,2}` if nothing below names `x_1`.
 fn assigned(row: &Row, in_line: bool, below: &[Row]) -> Option<BTreeSet<String>> {
     let plain = |name: &str| name.replace(['{', '}'], "");
     let covered = |name: &str| {
@@ -263,12 +262,6 @@ fn explains(row: &Row, below: &[Row]) -> bool {
     })
 }
 
-/// Returns true if a value stands between the sides of `t = \frac{400}{20} = 20`, and hardly by chance.
-fn calculates_with(item: &Node, value: &Expression) -> bool {
-    let small = value.literal().is_some_and(|value| value.is_int() && value <= Rational::from(9));
-    !small && calculates(item, value)
-}
-
 /// Returns true if a value stands between the sides.
 fn calculates(item: &Node, value: &Expression) -> bool {
     let Node::Chain { sides, .. } = item else { return false };
@@ -318,11 +311,6 @@ fn says_the_same(step: &Node, last: &[Node]) -> bool {
         !value.is_residue()
             && below.is_some_and(|(_, other)| value.names().is_subset(&other.names()))
     })
-}
-
-/// Returns true for the largest or smallest value of something: `S_{\min} = 4`.
-fn is_extreme(node: &Node) -> bool {
-    named(node).is_some_and(|(label, _)| relation::extreme(label).is_some())
 }
 
 /// Returns label and value of a chain that gives one its value.

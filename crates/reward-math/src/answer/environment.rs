@@ -1,19 +1,20 @@
-//! LaTeX environments: matrices, determinants and systems.
+//! LaTeX environments: matrices, determinants, systems, and values by cases.
 
 use super::node::Piece;
-use super::{Node, expand, matrix};
+use super::{Combination, Node, expand, list, matrix};
 use crate::expression::Expression;
 use crate::parser::{Parser, Result};
-use crate::table::lists;
+use crate::table::{lists, pattern};
 use crate::token::Kind;
 
 /// Environments of a matrix or determinant.
 const MATRICES: &str = "matrix pmatrix bmatrix array smallmatrix Bmatrix vmatrix";
 
+/// Most rows that are parsed.
+const MAX_PIECES: usize = 64;
+
 impl Parser {
-    /// `\begin{…} … \end{…}` as a matrix, the value of a determinant, or the equations of a system.
-    ///
-    /// Behind `\{` every environment is a system or holds cases.
+    /// `\begin{…} … \end{…}` as a matrix, the value of a determinant or the equations of a system; behind `\{` no matrix.
     pub(super) fn environment(&mut self, braced: bool) -> Result<Node> {
         self.environments += 1;
         let node = self.deeper(|parser| parser.environment_inside(braced));
@@ -54,21 +55,16 @@ impl Parser {
         if name == "array" && self.at_symbol('{') {
             self.skip();
         }
-        if braced || lists("cases dcases rcases", &name) {
-            return match self.attempt(|parser| parser.pieces(&name))? {
-                Some(pieces) => Ok(Node::Piecewise(pieces)),
-                None => self.system(&name),
-            };
-        }
-        // Rows of a value and its condition, as in `cases`.
-        let by_cases = self.attempt(|parser| {
-            let pieces = if name == "array" { parser.pieces(&name)? } else { None };
-            Ok(pieces.filter(|pieces| pieces.iter().all(Piece::is_conditional)))
+        let cases = braced || lists("cases dcases rcases", &name);
+        // Rows of a value and its condition in an `array`, as in `cases`.
+        let pieces = self.attempt(|parser| {
+            let pieces = if cases || name == "array" { parser.pieces(&name)? } else { None };
+            Ok(pieces.filter(|pieces| cases || pieces.iter().all(Piece::is_conditional)))
         })?;
-        if let Some(pieces) = by_cases {
+        if let Some(pieces) = pieces {
             return Ok(Node::Piecewise(pieces));
         }
-        if equations || lists("aligned align gathered split eqnarray", &name) {
+        if cases || equations || lists("aligned align gathered split eqnarray", &name) {
             return self.system(&name);
         }
         if !lists(MATRICES, &name) {
@@ -135,7 +131,7 @@ impl Parser {
         Ok(rows)
     }
 
-    pub(super) fn eat_end(&mut self, name: &str) -> Result<bool> {
+    fn eat_end(&mut self, name: &str) -> Result<bool> {
         if !self.at_command("end") {
             return Ok(false);
         }
@@ -162,5 +158,80 @@ impl Parser {
             return Err(self.unexpected("equations alone"));
         }
         Ok(Node::bare(equations))
+    }
+
+    /// Parses the rows up to the end of the environment; `None` if one of them has no condition.
+    fn pieces(&mut self, name: &str) -> Result<Option<Vec<Piece>>> {
+        let mut pieces = Vec::new();
+        while !self.eat_end(name)? {
+            if self.eat_command("\\") {
+                continue;
+            }
+            if pieces.len() == MAX_PIECES {
+                return Ok(None);
+            }
+            let value = self.item()?;
+            while self.eat_symbol(',') {}
+            let marked = self.eat_symbol('&');
+            if !(self.eat_condition_word() || marked) {
+                return Ok(None);
+            }
+            let Some(piece) = self.condition(value)? else { return Ok(None) };
+            pieces.push(piece);
+        }
+        Ok((pieces.len() > 1).then_some(pieces))
+    }
+
+    /// Skips "if", "when" or "for" before a condition.
+    fn eat_condition_word(&mut self) -> bool {
+        let word = self.peek_word().unwrap_or_default().trim();
+        let is_condition = matches!(word, "if" | "when" | "for" | "where" | "If" | "当" | "若");
+        self.eat_if(is_condition)
+    }
+
+    /// Parses the condition of a row, up to the end of the row.
+    fn condition(&mut self, value: Node) -> Result<Option<Piece>> {
+        self.eat_symbol('&');
+        self.eat_condition_word();
+        let start = self.position;
+        let kinds = (start..).map_while(|at| self.kind_at(at));
+        let row = kinds.take_while(|kind| !kind.is_any("", "\\ end"));
+        let texts: Vec<String> = row.map(|kind| kind.describe().replace('`', "")).collect();
+        let (end, text) = (start + texts.len(), texts.concat());
+        // `n \ge 2, n \in \mathbb{N}^*`: the cases of a sequence.
+        let domain = pattern!(r",[a-z]\\in(?:\\mathbb)?\{?[NZ][*+^{}]*[.,;]*$");
+        let of_integers = domain.is_match(&text);
+        let text = domain.replace(&text, "").trim_end_matches(['.', ',', ';']).to_lowercase();
+        if matches!(text.as_str(), "otherwise" | "else" | "elsewhere" | "其他" | "其它") {
+            self.position += end - start;
+            return Ok(Some(Piece { value, condition: None, region: None }));
+        }
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let region = self.attempt(|parser| {
+            let items = if of_integers { vec![parser.item()?] } else { parser.items()? };
+            while parser.eat_symbol('.') || parser.eat_symbol(';') {}
+            Ok((of_integers || parser.position == end).then(|| list(' ', ' ', items)))
+        })?;
+        self.position = end;
+        // "n is even" reads as a variable with its unit.
+        let region = region.filter(states);
+        Ok(Some(Piece { value, condition: Some(text), region }))
+    }
+}
+
+/// Returns true if the node is a statement about numbers only.
+fn states(node: &Node) -> bool {
+    match node {
+        Node::Chain { sides, .. } => sides.iter().all(|side| {
+            side.plain().is_some()
+                || matches!(side, Node::List { open, .. } if *open != ' ')
+                || matches!(side, Node::Joined(Combination::Union, _))
+        }),
+        Node::Joined(Combination::Intersection, items) | Node::List { open: ' ', items, .. } => {
+            items.iter().all(states)
+        }
+        _ => false,
     }
 }

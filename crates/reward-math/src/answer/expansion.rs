@@ -7,7 +7,7 @@ use super::{Node, Relation, list};
 use crate::algebra::constant;
 use crate::expression::Expression;
 use crate::parser::Parser;
-use crate::table::pattern;
+use crate::table::{lists, pattern};
 use crate::token::tokenize;
 
 /// Most coordinates of a tuple that is permuted.
@@ -25,19 +25,15 @@ pub(super) fn permutations(folded: &str) -> Option<Node> {
         return None;
     }
     let behind = pattern!(
-        r"(?x)^(.*\)) (?:[\s,;{}($]|\\[,;\x20]|\\q?quad|\\text|\\mathrm|and|with|or|up\x20to|plus|all|any|the|its|their|of|other|possible
-        |以及|及|和|它们|其|的|所有)* (cyclic)?(?:al|\s)* (?:permutations?|排列|in\x20(?:any|some)\x20order)
+        r"(?x)^(?P<tuples>.*\)) (?:[\s,;{}($]|\\[,;\x20]|\\q?quad|\\text|\\mathrm|and|with|or|up\x20to|plus|all|any|the|its|their|of|other|possible
+        |以及|及|和|它们|其|的|所有)* (?P<cyclic>cyclic)?(?:al|\s)* (?:permutations?|排列|in\x20(?:any|some)\x20order)
         (?:\x20thereof|\x20of\x20(?:it|them|these))? [\s.{})]*$"
     );
     let before = pattern!(
-        r"(?x)^[^0-9]*? (?:any|all|every|the|each|\s)* (cyclic\x20)?permutations?\x20of[^(0-9]* (\(.*\)) [\s.{}]*$"
+        r"(?x)^[^0-9]*? (?:any|all|every|the|each|\s)* (?P<cyclic>cyclic\x20)?permutations?\x20of[^(0-9]* (?P<tuples>\(.*\)) [\s.{}]*$"
     );
-    let (text, cyclic) = match behind.captures(folded) {
-        Some(parts) => (parts.get(1)?, parts.get(2).is_some()),
-        None => before
-            .captures(folded)
-            .and_then(|parts| Some((parts.get(2)?, parts.get(1).is_some())))?,
-    };
+    let parts = behind.captures(folded).or_else(|| before.captures(folded))?;
+    let (text, cyclic) = (parts.name("tuples")?, parts.name("cyclic").is_some());
     let written = Parser::new(tokenize(text.as_str(), true).ok()?).answer().ok()?;
     let mut permuted: Vec<Node> = Vec::new();
     let mut tuples = 0;
@@ -59,7 +55,9 @@ pub(super) fn permutations(folded: &str) -> Option<Node> {
 fn permuted_node(node: &Node, cyclic: bool) -> Option<Vec<Node>> {
     match node {
         Node::List { open: '(', close, items } if items.len() <= LONGEST_TUPLE => {
-            let orders = if cyclic { rotations(items) } else { orders(items) };
+            let rotated = |places| [&items[places..], &items[..places]].concat();
+            let rotations = || (0..items.len()).map(rotated).collect();
+            let orders = if cyclic { rotations() } else { orders(items) };
             let tuple = |items| Node::List { open: '(', close: *close, items };
             Some(orders.into_iter().map(tuple).collect())
         }
@@ -69,15 +67,6 @@ fn permuted_node(node: &Node, cyclic: bool) -> Option<Vec<Node>> {
         }
         _ => None,
     }
-}
-
-fn rotations(items: &[Node]) -> Vec<Vec<Node>> {
-    let rotated = |places| {
-        let mut items = items.to_vec();
-        items.rotate_left(places);
-        items
-    };
-    (0..items.len()).map(rotated).collect()
 }
 
 /// Returns the items in each order.
@@ -164,21 +153,18 @@ fn values(conditions: &[Node]) -> Option<(&str, Vec<Node>)> {
         }
         _ => return None,
     };
-    let integer = |node: &Node| {
-        node.plain().and_then(Expression::literal).is_some_and(|value: Rational| value.is_int())
-    };
-    values.iter().all(integer).then_some((name, values))
+    let mut literals = values.iter().map(|node| node.plain().and_then(Expression::literal));
+    literals.all(|value| value.is_some_and(|value| value.is_int())).then_some((name, values))
 }
 
 /// Returns the name of the integer whose values the condition says.
 fn index(condition: &Node) -> Option<&str> {
+    use Relation::{Equal, In, Less, LessEqual};
     let Node::Chain { sides, relations } = condition else { return None };
     let name = match relations.as_slice() {
-        [Relation::Equal | Relation::In] => sides[0].symbol()?,
-        [Relation::Less | Relation::LessEqual, Relation::Less | Relation::LessEqual] => {
-            sides[1].symbol()?
-        }
+        [Equal | In] => sides[0].symbol()?,
+        [Less | LessEqual, Less | LessEqual] => sides[1].symbol()?,
         _ => return None,
     };
-    matches!(name, "j" | "k" | "l" | "m" | "n" | "r" | "s" | "t" | "x").then_some(name)
+    lists("j k l m n r s t x", name).then_some(name)
 }

@@ -45,10 +45,7 @@ pub(super) fn facts(folded: &str) -> Option<Node> {
     if facts.len() < 2 || !facts.iter().enumerate().all(distinct) {
         return None;
     }
-    let equation = |fact: Fact| {
-        let value = read(&fact.value, true).ok()?;
-        Some(Node::equation(Node::Words(fact.label), value))
-    };
+    let equation = |fact: Fact| Some(Node::equation(Node::Words(fact.label), read(&fact.value)?));
     facts.into_iter().map(equation).collect::<Option<_>>().map(Node::bare)
 }
 
@@ -66,19 +63,20 @@ fn plain(folded: &str) -> String {
 
 /// Splits at commas, semicolons and "and" outside of brackets.
 fn parts(text: &str) -> impl Iterator<Item = &str> {
-    let mut depth = 0_i32;
-    let mut starts = vec![(0, 0)];
+    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_i32);
     for sign in pattern!(r"[()\[\]{},;]|\band\b").find_iter(text) {
         match sign.as_str() {
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => depth -= 1,
-            _ if depth == 0 => starts.push((sign.start(), sign.end())),
+            _ if depth == 0 => {
+                parts.push(&text[start..sign.start()]);
+                start = sign.end();
+            }
             _ => {}
         }
     }
-    let ends: Vec<usize> = starts.iter().skip(1).map(|(end, _)| *end).chain([text.len()]).collect();
-    let part = move |((_, start), end): ((usize, usize), usize)| text[start..end].trim();
-    starts.into_iter().zip(ends).map(part).filter(|part| !part.is_empty())
+    parts.push(&text[start..]);
+    parts.into_iter().map(str::trim).filter(|part| !part.is_empty())
 }
 
 /// Reads one part; without a label if it goes on with the values of the fact before.
@@ -125,10 +123,9 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
 /// Returns the words of a label without verbs: "place of maximum" for "The maximum occurs at"; `None` if they set a condition.
 fn label(words: &str, before: Option<&Fact>) -> Option<String> {
     let lower = words.to_lowercase().replace('-', " ");
-    let (named, place) = match lower.strip_suffix("at") {
-        Some(named) if named.is_empty() || named.ends_with(' ') => (named, true),
-        _ => (lower.as_str(), false),
-    };
+    let before_at = lower.strip_suffix("at");
+    let before_at = before_at.filter(|named| named.is_empty() || named.ends_with(' '));
+    let (named, place) = (before_at.unwrap_or(&lower), before_at.is_some());
     let filler = |word: &&str| !phrases("filler of a label").contains(word);
     let named = named.split_whitespace().filter(filler);
     let named: Vec<&str> = named.map(|word| paired("short for", word).unwrap_or(word)).collect();

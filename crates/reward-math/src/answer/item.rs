@@ -55,15 +55,11 @@ impl Parser {
                 let (sides, relations) = (vec![sides[0].clone(), item], relations.clone());
                 item = Node::Chain { sides, relations };
             }
-            match items.pop() {
-                Some(last) if both && is_inequality(&last) && is_inequality(&item) => {
-                    items.push(Node::Joined(Combination::Intersection, vec![last, item]));
-                }
-                last => {
-                    items.extend(last);
-                    items.push(item);
-                }
+            let joins = |last: &mut Node| both && is_inequality(last) && is_inequality(&item);
+            if let Some(last) = items.pop_if(joins) {
+                item = Node::Joined(Combination::Intersection, vec![last, item]);
             }
+            items.push(item);
         }
         share_modulus(&mut items);
         // `x = 3 \pm 1 = 4, 2`: the values of both signs follow.
@@ -89,8 +85,9 @@ impl Parser {
                     self.alternatives |= lists("or oder ou 或 または", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
-                Some(Kind::Letter('и')) => true,
-                Some(kind) if kind.is_any("", "land wedge cap") => true,
+                Some(kind) if kind.is_any("", "land wedge cap") || *kind == Kind::Letter('и') => {
+                    true
+                }
                 Some(kind) if kind.is_any(",;", "lor vee cup") => false,
                 _ => return both,
             };
@@ -133,10 +130,8 @@ impl Parser {
                 continue;
             }
             signed |= relations.is_empty() && self.at_symbol('=');
-            match self.eat_relation() {
-                Some(relation) => relations.push(relation),
-                None => break,
-            }
+            let Some(relation) = self.eat_relation() else { break };
+            relations.push(relation);
         }
         self.around.congruence = false;
         // "The equation is y = 2x": the words before an equation are no side of it, as they are in
@@ -196,10 +191,8 @@ impl Parser {
             _ => None,
         };
         if let Some(word) = self.peek()?.word() {
-            if is_copula(word) {
-                return Some((Relation::Equal, 1));
-            }
-            return Some((Relation::of(paired("relation in words", word)?)?, 1));
+            let sign = if is_copula(word) { "=" } else { paired("relation in words", word)? };
+            return Some((Relation::of(sign)?, 1));
         }
         let first = sign(0)?;
         // `97! = 97`
@@ -221,13 +214,17 @@ impl Parser {
         let mut side = self.operand()?;
         // `x < 1 \cup x > 2` joins the two conditions on `x`, not 1 and `x`.
         while is_set(&side) {
-            let combination = if self.eat_command("cup") || self.eat_capital_u() {
+            let capital_u = matches!(self.peek(), Some(Kind::Letter('U')))
+                && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
+            // `\mathbb{R} - \{0\}`, `\mathbb{R} / \{0\}`
+            let removes = (self.at_symbol('-') || self.at_symbol('/')) && self.command_at(1, "{");
+            let combination = if self.eat_command("cup") || self.eat_if(capital_u) {
                 Combination::Union
             } else if self.eat_command("cap") {
                 Combination::Intersection
             } else if self.eat_command("setminus")
                 || self.eat_command("backslash")
-                || self.eat_sign_before_brace()
+                || self.eat_if(removes)
             {
                 Combination::Difference
             } else if self.at_command("times") && self.command_at(1, "{") {
@@ -242,30 +239,9 @@ impl Parser {
                 self.replace(Kind::Command("{".to_owned()));
             }
             let next = self.operand()?;
-            side = match side {
-                Node::Joined(Combination::Union, mut parts)
-                    if combination == Combination::Union =>
-                {
-                    parts.push(next);
-                    Node::Joined(combination, parts)
-                }
-                side => joined(combination, side, next),
-            };
+            side = joined(combination, side, next);
         }
         Ok(side)
-    }
-
-    /// Skips the sign in `\mathbb{R} - \{0\}` or `\mathbb{R} / \{0\}`.
-    fn eat_sign_before_brace(&mut self) -> bool {
-        let is_sign = self.at_symbol('-') || self.at_symbol('/');
-        self.eat_if(is_sign && self.command_at(1, "{"))
-    }
-
-    /// Skips the capital U in `(0, 1) U (2, 3)`.
-    fn eat_capital_u(&mut self) -> bool {
-        let is_union = matches!(self.peek(), Some(Kind::Letter('U')))
-            && matches!(self.peek_at(1), Some(Kind::Symbol('(' | '[') | Kind::Command(_)));
-        self.eat_if(is_union)
     }
 
     /// Returns true before `:` or "to" and the next part of a ratio.
@@ -319,10 +295,9 @@ impl Parser {
             }
             return Ok(Node::Ratio(parts));
         }
-        let expression = match self.magnitude() {
-            Some(factor) => expression * Expression::Number(factor),
-            None => expression,
-        };
+        if let Some(factor) = self.magnitude() {
+            expression = expression * Expression::Number(factor);
+        }
         if self.eat_percent() {
             self.unit(start)?;
             return Ok(Node::Value { expression, unit: Some("percent".to_owned()) });
@@ -340,43 +315,36 @@ impl Parser {
 
     /// Turns "all real numbers except 2" into a difference; other words stay words.
     fn with_exception(&mut self, words: String) -> Result<Node> {
-        let excepted = ["except", "except for", "other than", "excluding"]
-            .iter()
-            .filter_map(|ending| words.strip_suffix(ending))
-            .any(|rest| matches!(rest.trim(), "all real number" | "all real" | "real number"));
+        let mut rests = phrases("leaves out").iter().filter_map(|end| words.strip_suffix(end));
+        let excepted = rests.any(|rest| phrases("all reals").contains(&rest.trim()));
         if !excepted || self.peek().is_none() {
             return Ok(Node::Words(words));
         }
-        let items = self.items()?;
-        let point = |item: Node| match item {
-            Node::Chain { mut sides, relations } if relations == [Relation::Equal] => {
-                sides.remove(1)
-            }
-            item => item,
-        };
-        let items = items.into_iter().map(point).collect();
+        let items = self.items()?.iter_mut().map(|item| stated(item).clone()).collect();
         let reals = Expression::symbol("\\mathbb R").into();
         let points = Node::List { open: '{', close: '}', items };
         Ok(Node::Joined(Combination::Difference, vec![reals, points]))
     }
 }
 
+/// Returns the value of an equation; other nodes as they are.
+fn stated(item: &mut Node) -> &mut Node {
+    if !matches!(item, Node::Chain { relations, .. } if *relations == [Relation::Equal]) {
+        return item;
+    }
+    match item {
+        Node::Chain { sides, .. } => &mut sides[1],
+        value => value,
+    }
+}
+
 /// Gives the modulus of the last of `n \equiv 1, 3 \pmod 8` to the numbers before it.
 fn share_modulus(items: &mut [Node]) {
     let Some((last, before)) = items.split_last_mut() else { return };
-    let last = match last {
-        Node::Chain { sides, relations } if relations == &[Relation::Equal] => &sides[1],
-        value => value,
-    };
-    let Some([_, modulus]) = last.expression().and_then(|last| last.arguments_of("pmod")) else {
-        return;
-    };
+    let modulus = stated(last).expression().and_then(|last| last.arguments_of("pmod"));
+    let Some([_, modulus]) = modulus else { return };
     for item in before {
-        let value = match item {
-            Node::Chain { sides, relations } if relations == &[Relation::Equal] => &mut sides[1],
-            value => value,
-        };
-        if let Node::Value { expression, unit: None } = value
+        if let Node::Value { expression, unit: None } = stated(item)
             && expression.literal().is_some()
         {
             *expression = Expression::function("pmod", [expression.clone(), modulus.clone()]);
@@ -397,17 +365,13 @@ fn is_set(node: &Node) -> bool {
 }
 
 fn is_inequality(node: &Node) -> bool {
-    let equal = |relation: &Relation| {
-        matches!(relation, Relation::Equal | Relation::In | Relation::Approximately)
-    };
+    use Relation::{Approximately, Equal, In};
+    let equal = |relation: &Relation| matches!(relation, Equal | In | Approximately);
     matches!(node, Node::Chain { relations, .. } if !relations.iter().any(equal))
 }
 
 /// Returns a side that is a number in words as that number: `\dim \ker T = \text{two}`.
 fn in_digits(side: Node) -> Node {
-    let number = match &side {
-        Node::Words(words) => words::number(words),
-        _ => None,
-    };
-    number.map_or(side, |number| Expression::Number(number).into())
+    let Node::Words(words) = &side else { return side };
+    words::number(words).map_or(side, |number| Expression::Number(number).into())
 }

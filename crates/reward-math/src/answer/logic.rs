@@ -14,9 +14,7 @@ const MOST_LETTERS: usize = 5;
 
 /// Returns the letters and truth table of a statement with a sign of logic between letters; `None` for another text.
 pub(super) fn statement(text: &str) -> Option<String> {
-    let is_joined = pattern!(
-        r"\\(?:cap|cup|wedge|vee|land|lor|neg|lnot|setminus|to|rightarrow|implies|Rightarrow|Longrightarrow|iff|leftrightarrow|Leftrightarrow|oplus|veebar)(?-u:\b)"
-    );
+    let is_joined = pattern!(r"\\(?:‹sign of logic›)(?-u:\b)");
     is_joined.is_match(text).then(|| table(text, false)).flatten()
 }
 
@@ -35,9 +33,7 @@ pub(super) fn circuit(text: &str) -> Option<String> {
     (text.contains("\\overline") && signs.is_match(text)).then(|| table(text, true)).flatten()
 }
 
-/// Returns true if two formulas of Boolean algebra have one truth table: `A'B'` and `\overline{A + B}`.
-///
-/// One of them at least complements a letter; else `A + AB` is a sum of numbers.
+/// Returns true if two formulas, one with a complement, have one truth table: `A'B'` and `\overline{A + B}`.
 pub(crate) fn one_circuit(text: &str, other: &str) -> bool {
     let complement = pattern!(r"'|\\(?:overline|bar|neg|sim)(?-u:\b)|\^\{?[cC]\b");
     if text.len() + other.len() > 2 * LONGEST
@@ -84,10 +80,9 @@ fn table(text: &str, beside: bool) -> Option<String> {
     if text.len() > LONGEST {
         return None;
     }
-    let signs: Vec<&str> =
-        pattern!(r"\\[A-Za-z]+|\S").find_iter(text).map(|sign| sign.as_str()).collect();
-    let skipped = |sign: &&str| !lists("\\left \\right \\, \\; \\! \\quad", sign);
-    let signs: Vec<&str> = signs.into_iter().filter(skipped).collect();
+    let signs = pattern!(r"\\[A-Za-z]+|\S").find_iter(text).map(|sign| sign.as_str());
+    let counts = |sign: &&str| !lists("\\left \\right \\, \\; \\! \\quad", sign);
+    let signs: Vec<&str> = signs.filter(counts).collect();
     let is_letter =
         |sign: &&str| sign.len() == 1 && sign.starts_with(|c: char| c.is_ascii_alphabetic());
     let mut letters: Vec<&str> = signs.iter().copied().filter(is_letter).collect();
@@ -98,8 +93,7 @@ fn table(text: &str, beside: bool) -> Option<String> {
         return None;
     }
     let value = reader.level(0)?;
-    let everything = reader.at == signs.len();
-    everything.then(|| canonical(value, &letters))
+    (reader.at == signs.len()).then(|| canonical(value, &letters))
 }
 
 /// The values of a statement: bit `i` for the choice in which letter `k` holds if bit `k` of `i` is set.
@@ -162,7 +156,10 @@ impl Reader<'_> {
 
     fn factor(&mut self) -> Option<Values> {
         let mut value = self.complemented()?;
-        while self.beside && self.at_primary() {
+        let letters = self.letters;
+        let begins =
+            |sign: &&str| letters.contains(sign) || lists("\\overline \\bar ( \\neg", sign);
+        while self.beside && self.signs.get(self.at).is_some_and(begins) {
             value &= self.complemented()?;
         }
         Some(value)
@@ -182,12 +179,6 @@ impl Reader<'_> {
             value = !value;
         }
         Some(value)
-    }
-
-    fn at_primary(&self) -> bool {
-        let begins =
-            |sign: &&str| self.letters.contains(sign) || lists("\\overline \\bar ( \\neg", sign);
-        self.signs.get(self.at).is_some_and(begins)
     }
 
     fn primary(&mut self) -> Option<Values> {
@@ -255,12 +246,11 @@ pub(super) fn cycles(text: &str) -> Option<String> {
     let inner = plain.split(['(', ')']).filter(|part| !part.trim().is_empty());
     let mut cycles: Vec<Vec<u32>> = inner.map(cycle).collect::<Option<_>>()?;
     // Of one number each, these are no cycles.
-    let moves = cycles.iter().any(|cycle| cycle.len() > 1);
     cycles.retain(|cycle| cycle.len() > 1);
     cycles.sort_unstable();
     let mut numbers: Vec<&u32> = cycles.iter().flatten().collect();
     let count = numbers.len();
     numbers.sort_unstable();
     numbers.dedup();
-    (moves && numbers.len() == count).then(|| format!("cycles {cycles:?}"))
+    (count > 0 && numbers.len() == count).then(|| format!("cycles {cycles:?}"))
 }

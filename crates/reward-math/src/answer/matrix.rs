@@ -259,7 +259,6 @@ fn signed(place: usize, value: Expression) -> Expression {
     if place.is_multiple_of(2) { value } else { -value }
 }
 
-/// Returns the matrix without a row and a column.
 fn without(rows: &Matrix, row: usize, column: usize) -> Matrix {
     let mut rest = rows.clone();
     rest.remove(row);
@@ -290,8 +289,6 @@ fn weight(rows: &Matrix) -> usize {
 
 /// Returns a rational number as one.
 fn simple(entry: Expression) -> Expression {
-    match constant(&entry).filter(|value| bits(value) <= MAX_ENTRY_BITS) {
-        Some(value) => Expression::Number(value),
-        None => entry,
-    }
+    let value = constant(&entry).filter(|value| bits(value) <= MAX_ENTRY_BITS);
+    value.map_or(entry, Expression::Number)
 }

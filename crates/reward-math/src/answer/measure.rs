@@ -12,7 +12,6 @@ use crate::table::{Table, lists, paired, pattern, phrases};
 use crate::token::Kind;
 use crate::words::{self, is_conjunction};
 
-/// Signs and codes of currencies.
 static CURRENCIES: LazyLock<Table> =
     LazyLock::new(|| Table::new(include_str!("currencies.txt"), ' '));
 
@@ -21,10 +20,8 @@ impl Parser {
     pub(super) fn words(&mut self) -> Option<String> {
         self.peek_word().filter(|word| !self.is_name(word))?;
         let mut text = Vec::new();
-        while let Some(word) = self.peek_word() {
-            if is_conjunction(word) || is_copula(word) {
-                break;
-            }
+        let goes_on = |word: &&str| !is_conjunction(word) && !is_copula(word);
+        while let Some(word) = self.peek_word().filter(goes_on) {
             text.push(word.to_owned());
             self.advance();
         }
@@ -52,9 +49,8 @@ impl Parser {
                 return Some(name.to_owned());
             }
         }
-        let behind_minus = self.at_symbol('-') && self.peek_at(1).and_then(currency_name).is_some();
-        let ahead = usize::from(behind_minus);
-        let name = self.peek_at(ahead).and_then(currency_name)?;
+        let behind_minus = self.at_symbol('-');
+        let name = self.peek_at(usize::from(behind_minus)).and_then(currency_name)?;
         if behind_minus {
             self.swap_with_next();
         }
@@ -135,9 +131,7 @@ impl Parser {
                     if unit.is_empty() && matches!(self.before(), Some(Kind::Number { .. })) =>
                 {
                     let inches = self.symbol_at(1, '\'');
-                    if inches {
-                        self.advance();
-                    }
+                    self.position += usize::from(inches);
                     unit.push_str(if inches { "inch" } else { "foot" });
                 }
                 Some(Kind::Command(_)) if self.at_unit_fraction() => {
@@ -173,7 +167,9 @@ impl Parser {
         if goes_on(&unit) {
             return Err(self.unexpected("a unit"));
         }
-        Ok(words::unit(&unit).filter(|_| !is_share(&unit)))
+        // `\frac18 \text{ of the original sample}`: a share.
+        let share = pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(&unit);
+        Ok(words::unit(&unit).filter(|_| !share))
     }
 
     /// Parses the power of a unit: `2`, `{2}` or `{-1}`.
@@ -210,11 +206,7 @@ impl Parser {
     }
 
     /// Parses `2 hours 30 minutes`, all in the smaller unit.
-    pub(super) fn with_smaller_unit(
-        &mut self,
-        expression: Expression,
-        unit: String,
-    ) -> Result<Node> {
+    pub(super) fn with_smaller_unit(&mut self, value: Expression, unit: String) -> Result<Node> {
         let smaller = self.attempt(|parser| {
             parser.eat_separator();
             if !matches!(parser.peek(), Some(Kind::Number { .. })) {
@@ -227,14 +219,14 @@ impl Parser {
             Ok(smaller.zip(factor).map(|(smaller, factor)| (count, smaller, factor)))
         })?;
         let Some((count, smaller, factor)) = smaller else {
-            return Ok(Node::Value { expression, unit: Some(unit) });
+            return Ok(Node::Value { expression: value, unit: Some(unit) });
         };
         // An amount of money is one of dollars, with cents or without.
         if smaller == "cent" {
-            let expression = expression + count * Expression::Number(factor.inv());
+            let expression = value + count * Expression::Number(factor.inv());
             return Ok(Node::Value { expression, unit: Some(unit) });
         }
-        self.with_smaller_unit(expression * Expression::Number(factor) + count, smaller)
+        self.with_smaller_unit(value * Expression::Number(factor) + count, smaller)
     }
 }
 
@@ -261,10 +253,8 @@ pub(super) fn is_copula(word: &str) -> bool {
 
 /// Returns the currency of a sign, or of a code before a number.
 fn currency_name(kind: &Kind) -> Option<&'static str> {
-    match kind {
-        Kind::Symbol(sign) => CURRENCIES.name(sign.encode_utf8(&mut [0; 4])),
-        _ => None,
-    }
+    let Kind::Symbol(sign) = kind else { return None };
+    CURRENCIES.name(sign.encode_utf8(&mut [0; 4]))
 }
 
 /// Returns the number of degrees of `70^\circ` and `180^\circ - 110^\circ`.
@@ -287,9 +277,4 @@ pub(super) fn in_degrees(expression: &Expression) -> Option<Expression> {
         }
         _ => None,
     }
-}
-
-/// Returns true for the words behind a share, which are no unit: `\frac18 \text{ of the original sample}`.
-fn is_share(words: &str) -> bool {
-    pattern!(r"(?i)^\s*of the (?:‹whole of a share›)\b").is_match(words)
 }

@@ -31,7 +31,6 @@ pub(crate) enum Node {
 }
 
 impl From<Expression> for Node {
-    /// Returns a value without unit.
     fn from(expression: Expression) -> Self {
         Self::Value { expression, unit: None }
     }
@@ -46,7 +45,6 @@ pub(crate) enum Combination {
     Difference,
 }
 
-/// A relation between two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Relation {
     Equal,
@@ -80,7 +78,6 @@ impl Relation {
         (Self::Congruent, r"\cong"),
     ];
 
-    /// Returns the relation of a sign.
     pub(super) fn of(sign: &str) -> Option<Self> {
         static RELATIONS: LazyLock<HashMap<&str, Relation>> = LazyLock::new(|| {
             let signs = Relation::SIGNS.into_iter();
@@ -152,8 +149,7 @@ impl Piece {
     }
 }
 
-/// Returns the set of the points `(t, 2t)` for all `t` of a set, and of the integers with `1 < n < 6`; `None` for other
-/// answers.
+/// Returns the set of the points `(t, 2t)` for all `t` of a set, and of the integers with `1 < n < 6`.
 pub(super) fn all_of(reading: &Node, name: &str, set: &str) -> Option<Node> {
     let member: Node = Expression::symbol(name).into();
     let sides = vec![member.clone(), Expression::symbol(&format!("\\mathbb {set}")).into()];
@@ -213,12 +209,8 @@ impl Node {
 
     /// Returns the member and the set of `x \in S`.
     pub(crate) fn membership(&self) -> Option<(&Self, &Self)> {
-        match self {
-            Self::Chain { sides, relations } if relations == &[Relation::In] => {
-                Some((&sides[0], &sides[1]))
-            }
-            _ => None,
-        }
+        let Self::Chain { sides, relations } = self else { return None };
+        (relations == &[Relation::In]).then(|| (&sides[0], &sides[1]))
     }
 
     pub(crate) fn is_chain(&self) -> bool {
@@ -243,26 +235,16 @@ impl Node {
 
     /// Returns the expression of a value, with a unit or without.
     pub(crate) fn expression(&self) -> Option<&Expression> {
-        match self {
-            Self::Value { expression, .. } => Some(expression),
-            _ => None,
-        }
+        if let Self::Value { expression, .. } = self { Some(expression) } else { None }
     }
 
     /// Returns the expression of a value without unit.
     pub(crate) fn plain(&self) -> Option<&Expression> {
-        match self {
-            Self::Value { expression, unit: None } => Some(expression),
-            _ => None,
-        }
+        self.expression().filter(|_| self.unit().is_none())
     }
 
-    /// Returns the unit of a value.
     pub(crate) fn unit(&self) -> Option<&str> {
-        match self {
-            Self::Value { unit, .. } => unit.as_deref(),
-            _ => None,
-        }
+        if let Self::Value { unit, .. } = self { unit.as_deref() } else { None }
     }
 
     /// Returns the variables of all expressions.
@@ -275,17 +257,14 @@ impl Node {
         names
     }
 
-    /// Returns true if an expression holds a variable.
     pub(crate) fn has_variable(&self) -> bool {
         !self.names().is_empty()
     }
 
-    /// Returns the node with a variable replaced by its value.
     pub(crate) fn with(&self, variable: &str, value: &Expression) -> Self {
         self.mapped(&mut |expression| expression.with(variable, value))
     }
 
-    /// Returns the node with one variable renamed.
     pub(crate) fn renamed(&self, from: &str, to: &str) -> Self {
         self.with(from, &Expression::symbol(to))
     }
@@ -303,7 +282,6 @@ impl Node {
         any.then_some(node)
     }
 
-    /// Returns the node with each expression mapped by `with`.
     pub(crate) fn mapped(&self, with: &mut dyn FnMut(&Expression) -> Expression) -> Self {
         let mut all =
             |nodes: &[Self]| nodes.iter().map(|node| node.mapped(with)).collect::<Vec<_>>();

@@ -142,10 +142,9 @@ pub(super) fn other_residues(folded: &str) -> Option<String> {
     let residue =
         part([2, 2, 2]).map_or(Some(0), |residue| residue.as_str().parse::<i64>().ok())?;
     let others = (0..modulus).filter(|other| *other != residue.rem_euclid(modulus));
-    let others: Vec<String> = others.map(|other| other.to_string()).collect();
-    (2..=MOST)
-        .contains(&modulus)
-        .then(|| format!("{name} \\equiv {} \\pmod{{{modulus}}}", others.join(", ")))
+    let others = others.map(|other| other.to_string()).collect::<Vec<_>>().join(", ");
+    let few = (2..=MOST).contains(&modulus);
+    few.then(|| format!("{name} \\equiv {others} \\pmod{{{modulus}}}"))
 }
 
 /// Returns the decision of a test, "reject" or "not reject", in "we fail to reject the null hypothesis" and the like.
@@ -182,12 +181,8 @@ pub(super) fn concentrations(folded: &str) -> Cow<'_, str> {
         if mean || !formula.is_match(&name) || points && !parts[1].contains('\\') {
             return parts[0].to_owned();
         }
-        let index = parts
-            .get(2)
-            .or(parts.get(3))
-            .map_or("", |index| index.as_str())
-            .trim_start_matches('t');
-        match (name.len(), index) {
+        let index = parts.get(2).or(parts.get(3)).map_or("", |index| index.as_str());
+        match (name.len(), index.trim_start_matches('t')) {
             (1, "") => format!(" {name} "),
             (1, index) => format!(" {name}_{{{index}}} "),
             (_, index) => format!(" c_{{{name}{index}}} "),

@@ -21,6 +21,9 @@ const MAX_WRITTEN_OUT: usize = 1024;
 /// Fuel for the comparison of two constants that should be one.
 const COMPARISON_FUEL: u64 = 4096;
 
+/// Most quantifiers before a statement.
+const MOST_QUANTIFIERS: usize = 8;
+
 /// Returns all readings of the text: first the plain one, then those by rarer conventions.
 pub(super) fn readings(
     folded: &str,
@@ -66,9 +69,7 @@ pub(super) fn readings(
     };
     let others = others(folded, &readings[0]);
     readings.extend(others);
-    if grouped && let Ok(second) = read(&rewritten, false) {
-        readings.push(second);
-    }
+    readings.extend(if grouped { ungrouped(&rewritten) } else { None });
     // `\overline{AB}` is a segment first.
     if let Some(circuit) = logic::circuit(folded).map(Node::Words) {
         readings.insert(usize::from(!folded.contains('+')), circuit);
@@ -77,10 +78,8 @@ pub(super) fn readings(
     if folded.len() <= MAX_WRITTEN_OUT {
         readings.extend(expansion::members(&readings[0]));
     }
-    if let Some(line) = notation::line(folded) {
-        let span = read(line, true).ok().and_then(|vector| notation::span(&vector));
-        readings.splice(0..0, span.map(Node::Words));
-    }
+    let span = notation::line(folded).and_then(read).and_then(|vector| notation::span(&vector));
+    readings.splice(0..0, span.map(Node::Words));
     if readings.len() > 1 && unread.take().is_some() {
         // The value that a text with formulas asserts, not its words.
         readings.remove(0);
@@ -95,16 +94,13 @@ fn notations(folded: &str) -> Option<Node> {
         let is_order = folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase());
         is_order.then(|| Node::Words(folded.to_lowercase()))
     };
-    let parts = || {
-        let parts = spelling::labelled_parts(folded)?;
-        parts.iter().map(|part| read(part, true).ok()).collect::<Option<_>>().map(Node::tuple)
-    };
+    let parts = || tuple(spelling::labelled_parts(folded)?.iter().map(String::as_str));
     let spanned = pattern!(
         r"^\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
     );
     let span = || {
         let spanned = folded.contains("pan").then(|| spanned.captures(folded))??;
-        notation::span(&read(&spanned[1], true).ok()?)
+        notation::span(&read(&spanned[1])?)
     };
     let words = || {
         logic::statement(folded)
@@ -132,11 +128,14 @@ fn path(folded: &str) -> Option<Node> {
     if parts.len() < 3 || !parts.iter().all(|part| member.is_match(part)) {
         return None;
     }
-    parts.into_iter().map(|part| read(part, true).ok()).collect::<Option<_>>().map(Node::tuple)
+    tuple(parts)
 }
 
-/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15` and "Ana has 12 and Ben 15": two or more names, each with its
-/// value.
+fn tuple<'a>(parts: impl IntoIterator<Item = &'a str>) -> Option<Node> {
+    parts.into_iter().map(read).collect::<Option<_>>().map(Node::tuple)
+}
+
+/// Returns the equations of `\text{Ana: } 12, \text{Ben: } 15` and "Ana has 12 and Ben 15": names, each with its value.
 fn named(folded: &str) -> Option<Vec<Node>> {
     if !folded.contains([',', ';']) && !folded.contains("and") || folded.contains('=') {
         return None;
@@ -153,7 +152,7 @@ fn named(folded: &str) -> Option<Vec<Node>> {
             letter if letter.chars().count() == 1 => Expression::symbol(letter).into(),
             name => Node::Words(words::normalise(name)?),
         };
-        Some(Node::equation(label, read(value.as_str(), true).ok()?))
+        Some(Node::equation(label, read(value.as_str())?))
     };
     let pairs: Vec<Node> =
         pattern!(r"[,;]|\band\b").split(&plain).map(equation).collect::<Option<_>>()?;
@@ -169,61 +168,46 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
     let measured = measure.captures(folded).and_then(|parts| {
         let unit = parts.get(2).or(parts.get(3))?.as_str().replace("\\cdot", " ").replace('*', " ");
         let text = || format!("{}\\text{{ {unit}}}", parts[1].replace(" x ", "\\times "));
-        words::is_measure(&unit).then(|| read(&text(), true).ok())?
+        words::is_measure(&unit).then(|| read(&text()))?
     });
-    let again = restated(folded);
-    let permutation = match first {
-        Node::Matrix(rows) => logic::permutation(rows).map(Node::Words),
-        _ => None,
-    };
-    let fraction = notation::continued_fraction(folded).map(Node::from);
+    let permutation = if let Node::Matrix(rows) = first { logic::permutation(rows) } else { None };
     let short = folded.len() <= MAX_WRITTEN_OUT;
     let other = short.then(|| defined(first)).flatten().or_else(|| ends(folded, first));
     // `m\dot v(t) + b v(t) = f(t)`: the names of functions of time.
     let timed = pattern!(r"\\d?dot(?-u:\b)|\\frac\s*\{\s*d[^{}]*\}\s*\{\s*d\s*t");
     let timed = (folded.contains("(t)") && folded.contains('=') && timed.is_match(folded))
-        .then(|| read(&folded.replace("(t)", " "), true).ok());
+        .then(|| read(&folded.replace("(t)", " ")));
     // `6e-10`: Euler's number.
     let natural = pattern!(r"^(-?[0-9]+)e([-+][0-9]+)$");
     let natural = natural.captures(folded).map(|parts| format!("{}*e{}", &parts[1], &parts[2]));
-    let natural = natural.and_then(|text| read(&text, true).ok());
-    let repeated = with_multiplicities(folded).and_then(|text| read(&text, true).ok());
     // `\text{diverges to } -\infty`
     let diverges =
         folded.contains("diverges to") && first.plain().is_some_and(|value| value.holds("\\infty"));
-    let diverges = diverges.then(|| words::normalise("diverges")).flatten().map(Node::Words);
+    let pairs = notation::eigenpairs(folded).map(|pairs| pairs.into_iter().map(tuple));
     let once = [
-        natural,
-        diverges,
+        natural.and_then(|text| read(&text)),
+        diverges.then(|| Node::Words("diverges".to_owned())),
         starred(folded),
         measured,
-        fraction,
-        permutation,
+        notation::continued_fraction(folded).map(Node::from),
+        permutation.map(Node::Words),
         other,
         timed.flatten(),
-        repeated,
-        eigenpairs(folded),
+        with_multiplicities(folded).and_then(|text| read(&text)),
+        pairs.and_then(Iterator::collect::<Option<_>>).map(Node::bare),
         in_rows(folded),
     ];
-    once.into_iter().chain(again.into_iter().flatten()).flatten().collect()
+    once.into_iter().chain(restated(folded).into_iter().flatten()).flatten().collect()
 }
 
 /// Returns the value of `P` for `P^* = 20`, but none for the conjugate `z^* = 3 - 4i` and the adjoint matrix `A^*`.
 fn starred(folded: &str) -> Option<Node> {
     let name = pattern!(r"^([a-zA-Z])\s*\^\s*\{?\s*(?:\*|\\ast|\\star)\s*\}?\s*=([^=]+)$");
     let parts = name.captures(folded)?;
-    let value = read(&parts[2], true).ok()?;
+    let value = read(&parts[2])?;
     let real = value.expression().is_some_and(|value| !value.holds("i"));
     let fits = real && !value.names().contains(&parts[1]);
     fits.then(|| Node::equation(Expression::symbol(&parts[1]).into(), value))
-}
-
-/// Returns the pairs of `\lambda = 0: (-2, 1), \lambda = 5: (1, 2)`.
-fn eigenpairs(folded: &str) -> Option<Node> {
-    let pair = |[value, vector]: [&str; 2]| {
-        Some(Node::tuple(vec![read(value, true).ok()?, read(vector, true).ok()?]))
-    };
-    notation::eigenpairs(folded)?.into_iter().map(pair).collect::<Option<_>>().map(Node::bare)
 }
 
 /// Returns `2, 2, 5` for `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
@@ -247,7 +231,7 @@ fn in_rows(folded: &str) -> Option<Node> {
         folded.starts_with("\\begin").then(|| captured(environment, folded)).flatten()?.as_str();
     let mut names: Option<Vec<String>> = None;
     let point = |row: &str| {
-        let row = read(&row.replace('&', " "), true).ok()?;
+        let row = read(&row.replace('&', " "))?;
         let labels =
             row.items().iter().map(|item| Some(relation::labelled(item)?.0.symbol()?.to_owned()));
         let mut labels: Vec<String> = labels.collect::<Option<_>>()?;
@@ -262,27 +246,23 @@ fn in_rows(folded: &str) -> Option<Node> {
 
 /// Returns both statements of `N = \frac{100!}{2^{50}}\text{, i.e. } 100! \text{ divided by } 2^{50}`, where they are read.
 fn restated(folded: &str) -> Option<[Option<Node>; 2]> {
-    let restates = pattern!(
-        r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:i\.e\.|that is,?|(?:or,? )?equivalently,|more precisely|the (?:true|exact|correct) value being)[,\s]*\}?\s*"
-    );
+    let restates =
+        pattern!(r"\s*(?:[,(]\s*)?(?:\\text\s*\{[\s,(]*)?(?:‹says it again›)[,\s]*\}?\s*");
     let signs = ["i.e.", "that is", "equivalently", "precisely", "value being"];
     if !signs.iter().any(|sign| folded.contains(sign)) {
         return None;
     }
     match restates.split(folded).collect::<Vec<_>>()[..] {
         [before, behind] if !before.is_empty() => {
-            let open = before.matches('{').count() > before.matches('}').count();
-            let before = format!("{before}{}", if open { "}" } else { "" });
             let closed = behind.matches('(').count() < behind.matches(')').count();
             let behind = behind.strip_suffix(')').filter(|_| closed).unwrap_or(behind);
-            Some([before.as_str(), behind].map(|text| read(text, true).ok()))
+            Some([&spelling::with_brace(before), behind].map(read))
         }
         _ => None,
     }
 }
 
-/// Returns the readings of `50 \text{ mL (0.050 L)}`: both measures if they are equal, the first if the second is rounded;
-/// an error if they differ.
+/// Returns both readings of `50 \text{ mL (0.050 L)}`, or the first if the second is rounded; an error if they differ.
 fn restated_measure(folded: &str) -> Option<std::result::Result<Vec<Node>, ParseError>> {
     let pattern = pattern!(
         r"^(.*[0-9}]\s*(?:\\[,;\x20]\s*)*\\(?:text|mathrm)\s*\{[^{}()]*?)\s*(\}?)\s*(?:\\[,;\x20]\s*)*\((?:\s|=|≈|~|\\approx|about|approximately|roughly|or)*([0-9][^()]*)\)\s*(\}?)$"
@@ -296,28 +276,19 @@ fn restated_measure(folded: &str) -> Option<std::result::Result<Vec<Node>, Parse
         formula if formula.starts_with('\\') => parts[3].to_owned(),
         unit => format!("{}\\text{{ {unit}}}", &second[1]),
     };
-    let (first, second) =
-        (read(&format!("{}}}", &parts[1]), true).ok()?, read(&measure, true).ok()?);
+    let (first, second) = (read(&format!("{}}}", &parts[1]))?, read(&measure)?);
     let value = relation::asserted(&first).map_or(&first, |assertion| assertion.value);
-    let (
-        Node::Value { expression, unit: Some(from) },
-        Node::Value { expression: other, unit: Some(to) },
-    ) = (value, &second)
-    else {
-        return None;
-    };
-    let factor = words::conversion(from, to)?;
-    let converted = expression.clone() * Expression::Number(factor);
+    let factor = words::conversion(value.unit()?, second.unit()?)?;
+    let (converted, other) =
+        (value.expression()?.clone() * Expression::Number(factor), second.expression()?);
     let mut fuel = COMPARISON_FUEL;
+    if numeric::order(&converted, other, &mut fuel) == Some(Ordering::Equal) {
+        return Some(Ok(vec![first, second]));
+    }
     let percent = Rational::from_parts(2.into(), 100_u8.into());
-    let near = |fuel| {
-        numeric::is_within(&(converted.clone() / other.clone()), &Rational::ONE, &percent, fuel)
-    };
-    Some(match numeric::order(&converted, other, &mut fuel) {
-        Some(Ordering::Equal) => Ok(vec![first, second]),
-        _ if near(&mut fuel) => Ok(vec![first]),
-        _ => Err(ParseError::Undecided),
-    })
+    let ratio = converted / other.clone();
+    let near = numeric::is_within(&ratio, &Rational::ONE, &percent, &mut fuel);
+    Some(if near { Ok(vec![first]) } else { Err(ParseError::Undecided) })
 }
 
 /// Returns true for values of which each is another number.
@@ -359,8 +330,7 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
         .then(|| Node::tuple(vec![low.clone(), high.clone()]))
 }
 
-/// Returns what an answer in words says otherwise: a number in words, the value behind a label, what it asserts, and the
-/// "no" of "No, there is none".
+/// Returns the number that an answer in words says, the value behind a label, what it asserts, "no" of "No, there is none".
 fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]) -> Vec<Node> {
     let number = |words: &str| words::number(words).map(|number| Expression::Number(number).into());
     let verdict = pattern!(r"^(?:\\text\{)?(\p{Alphabetic}{2,8})[,.;:](?: |\\})");
@@ -378,7 +348,7 @@ fn beside_words(readings: &[Node], folded: &str, in_rows: bool, tokens: &[Token]
             if let Some(number) = number(words) {
                 return vec![number];
             }
-            let labelled = spelling::behind_label(folded).and_then(|rest| read(rest, true).ok());
+            let labelled = spelling::behind_label(folded).and_then(read);
             let asserted = || assertion::asserted(tokens).filter(|_| !in_rows);
             let value = labelled.filter(|node| !matches!(node, Node::Words(_))).or_else(asserted);
             let counted = words::only_number(words);
@@ -419,15 +389,49 @@ fn has_groups(tokens: &[Token]) -> bool {
 /// Returns the plain readings of a text, with commas that group digits and without.
 pub(super) fn plain(folded: &str) -> Result<Vec<Node>> {
     let tokens = tokenize(folded, true)?;
-    let second = if has_groups(&tokens) { read(folded, false).ok() } else { None };
+    let second = if has_groups(&tokens) { ungrouped(folded) } else { None };
     Ok(std::iter::once(parse(tokens)?).chain(second).collect())
 }
 
 /// Returns the plain reading of a text.
-pub(super) fn read(folded: &str, grouping: bool) -> Result<Node> {
-    parse(tokenize(folded, grouping)?)
+pub(super) fn read(folded: &str) -> Option<Node> {
+    parse(tokenize(folded, true).ok()?).ok()
+}
+
+/// Returns the reading in which commas group no digits.
+fn ungrouped(folded: &str) -> Option<Node> {
+    parse(tokenize(folded, false).ok()?).ok()
 }
 
 fn parse(tokens: Vec<Token>) -> Result<Node> {
     Parser::new(tokens).answer()
+}
+
+/// Returns the quantifiers of `\exists x \in A \text{ such that } x \le 0`, each with name and set, and what they state.
+pub(super) fn quantified(folded: &str) -> Option<Node> {
+    if !folded.contains("forall") && !folded.contains("exist") {
+        return None;
+    }
+    let quantifier = pattern!(
+        r"(?x)^(?:\\(forall)(?-u:\b)|\\exists(?-u:\b)|\\text\s*\{\s*[Tt]here\x20exists?(?:\x20an?)?\s*\}) \s*([a-z])\s*
+        (?:\\in\s*(\\mathbb\s*\{?[A-Z]\}?(?:\^\{?[+*]\}?)?|[A-Z](?-u:\b)))?
+        (?:[\s,:;]|\\[,;:\x20]|\\q?quad|\\mid(?-u:\b)|\\text\s*\{[\s,]*(?:such\x20that|with|s\.t\.|so\x20that)[\s,]*\}|such\x20that\x20)*"
+    );
+    let (mut rest, mut parts) = (folded, Vec::new());
+    while let Some(prefix) = quantifier.captures(rest).filter(|_| parts.len() < MOST_QUANTIFIERS) {
+        let sign = if prefix.get(1).is_some() { "all" } else { "some" };
+        let set = prefix.get(3).map_or("", |set| set.as_str()).replace(['{', '}', ' '], "");
+        parts.push(Node::Words(format!("{sign} {} {set}", &prefix[2])));
+        rest = &rest[prefix[0].len()..];
+    }
+    let rest = unwrapped(pattern!(r"^\(([^()]*(?:\([^()]*\)[^()]*)*)\)$"), rest.trim());
+    // `\forall n \ge 1, a_n = 2n`, `\forall x, f(x) = 2x`
+    let bounded =
+        pattern!(r"^(?:[<>=]|\\(?:[lgn]eq?|in|to)(?-u:\b)|[a-z]\([a-z]\)\s*=)").is_match(rest);
+    if parts.is_empty() || rest.is_empty() || bounded {
+        return None;
+    }
+    let words = || Node::Words(spelling::spelling(rest));
+    parts.push(read(rest).unwrap_or_else(words));
+    Some(Node::tuple(parts))
 }

@@ -1,10 +1,11 @@
 //! Preparation of the text before parsing: plain spelling, rarer notations, labels and domains.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use dashu::Rational;
-use regex::{Captures, RegexSet};
+use regex::{Captures, Match, RegexSet};
 
 use super::{notation, substance};
 use crate::parser::{self, MAX_DIGITS_IN_BASE};
@@ -16,10 +17,8 @@ use crate::words;
 /// Removes spaces and decoration, for the first rung.
 pub(super) fn spelling(folded: &str) -> String {
     let text = pattern!(r"\\(?:left|right)(?-u:\b)|\\!|\$").replace_all(folded, "");
-    let text = pattern!(r"\\[dt]frac")
-        .replace_all(&text, r"\frac")
-        .replace("\\,", " ")
-        .replace("\\;", " ");
+    let text = pattern!(r"\\[dt]frac").replace_all(&text, r"\frac");
+    let text = text.replace("\\,", " ").replace("\\;", " ");
     let text = if text.contains("\\\\") { text } else { text.replace("\\ ", " ") };
     // A space ends a command (`\pi r`) and separates digits; all other spaces are ignored.
     let mut spelled = String::with_capacity(text.len());
@@ -30,6 +29,12 @@ pub(super) fn spelling(folded: &str) -> String {
         spelled.push_str(word);
     }
     substance::formula(&spelled).unwrap_or(spelled)
+}
+
+/// Closes a brace that stands open.
+pub(super) fn with_brace(text: &str) -> Cow<'_, str> {
+    let open = text.matches('{').count() > text.matches('}').count();
+    if open { Cow::Owned(format!("{text}}}")) } else { Cow::Borrowed(text) }
 }
 
 /// Removes the values that a list rejects: `x = 3` of `x = 3, x = -1 \text{ (rejected)}`.
@@ -44,50 +49,59 @@ pub(super) fn without_rejected(folded: &str) -> Cow<'_, str> {
         && let Some(value) = parts.get(3).or(parts.get(4))
         && !parts[1].contains(value.as_str())
     {
-        let open = parts[1].matches('{').count() > parts[1].matches('}').count();
-        return Cow::Owned(format!("{}{}", &parts[1], if open { "}" } else { "" }));
+        return Cow::Owned(with_brace(&parts[1]).into_owned());
     }
     let between = pattern!(r"[,;]|\\text\s*\{\s*(?:and|or)\s*\}|\b(?:and|or)\b");
     let rejected = pattern!(
         r"(?x)^[^(]*(?:\\text\s*\{\s*\(|\(\s*\\text\s*\{|\()\s* (?:reject|extraneous|discard|excluded|舍) [^(){}=0-9]* [)}\s]+$"
     );
-    let values: Vec<&str> = between.split(folded).collect();
-    let kept: Vec<&str> =
-        values.iter().copied().filter(|value| !rejected.is_match(value)).collect();
-    match kept.len() {
-        count if count == 0 || count == values.len() => Cow::Borrowed(folded),
-        _ => Cow::Owned(kept.join(",").trim().to_owned()),
+    let mut values: Vec<&str> = between.split(folded).collect();
+    let count = values.len();
+    values.retain(|value| !rejected.is_match(value));
+    if values.is_empty() || values.len() == count {
+        return Cow::Borrowed(folded);
     }
+    Cow::Owned(values.join(",").trim().to_owned())
 }
 
-/// Notations: their patterns, and what the parser reads for each.
+/// Notations of a list: their patterns, and what the parser reads for each.
 struct Rewrites {
     /// A part of the text of each.
     parts: RegexSet,
     patterns: Vec<(Pattern, &'static str)>,
 }
 
-static REWRITES: LazyLock<Rewrites> = LazyLock::new(|| {
-    let lines = include_str!("rewrites.txt").lines().filter(|line| !line.starts_with('#'));
+/// Notations by the name of their list.
+static REWRITES: LazyLock<HashMap<&str, Rewrites>> = LazyLock::new(|| {
     let rewrite = |line: &'static str| {
         let mut parts = line.split(" ⇒ ");
         let (part, pattern) = (parts.next()?, parts.next()?);
         Some((regex::escape(part), (compiled(pattern), parts.next()?)))
     };
-    let (parts, patterns): (Vec<_>, _) = lines.filter_map(rewrite).unzip();
-    Rewrites { parts: RegexSet::new(parts).expect("constant parts"), patterns }
+    let list = |list: &'static str| {
+        let (name, lines) = list.split_once("]\n")?;
+        let (parts, patterns): (Vec<_>, _) = lines.lines().filter_map(rewrite).unzip();
+        Some((name, Rewrites { parts: RegexSet::new(parts).expect("constant parts"), patterns }))
+    };
+    include_str!("rewrites.txt").split("\n[").filter_map(list).collect()
 });
+
+/// Rewrites a text by the first notation of a list that stands in it.
+pub(super) fn rewrite<'a>(list: &str, folded: &'a str) -> Cow<'a, str> {
+    let Rewrites { parts, patterns } = &REWRITES[list];
+    let places = parts.matches(folded);
+    let mut all =
+        places.iter().map(|place| patterns[place].0.replace_all(folded, patterns[place].1));
+    all.find(|text| matches!(text, Cow::Owned(_))).unwrap_or(Cow::Borrowed(folded))
+}
 
 /// Rewrites the notations of `rewrites.txt`, and the brackets of `]1; 2[`.
 pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     if let Some(residues) = notation::other_residues(folded) {
         return Cow::Owned(residues);
     }
-    for place in &REWRITES.parts.matches(folded) {
-        let (pattern, read) = &REWRITES.patterns[place];
-        if let rewritten @ Cow::Owned(_) = pattern.replace_all(folded, *read) {
-            return rewritten;
-        }
+    if let rewritten @ Cow::Owned(_) = rewrite("notation", folded) {
+        return rewritten;
     }
     if !pattern!(r"^[^\[(]*\]|\[(?:\\right)?$").is_match(folded) {
         return Cow::Borrowed(folded);
@@ -100,17 +114,13 @@ pub(super) fn rewritten(folded: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns the start of the values behind their number, `= 3 \text{ values: } 12, 24, 36`, or of what a value leads to,
-/// `= 25 \Rightarrow A \text{ is invertible}`.
-fn said_more(folded: &str) -> Option<usize> {
-    let listed = pattern!(
-        r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:values|numbers|solutions|integers|pairs|triples|cases|ways|options):?\s*\}\s*:?\s*[-0-9(\\])"
-    );
+/// Returns the values behind their number, `= 3 \text{ values: } 12, 24`, or what a value leads to: `\Rightarrow A \text{ is …}`.
+fn said_more(folded: &str) -> Option<Match<'_>> {
+    let listed = pattern!(r"=\s*[0-9]+\s*(\\text\s*\{\s*(?:‹counted›):?\s*\}\s*:?\s*[-0-9(\\])");
     let property = pattern!(
         r"=[^=]*[0-9}][^=]*?((?:\s|\\[,;\x20]|\\q?quad)*\\(?:Rightarrow|implies|Longrightarrow)(?:\s|\\[,;\x20])*[A-Za-z]?\s*\\text\s*\{\s*(?:is|are) [a-z -]+\}\.?|,(?:\s|\\[,;\x20])*\\text\s*\{\s*(?:so|hence|thus) [a-z ]+ (?:is|are) [a-z -]+\}\.?)$"
     );
-    let more = captured(listed, folded).or_else(|| captured(property, folded))?;
-    Some(more.start())
+    captured(listed, folded).or_else(|| captured(property, folded))
 }
 
 /// Removes "(since …", ", because …" and ", which …" from the end.
@@ -133,14 +143,10 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
     let place = pattern!(
         r"(?:\s|\\[;,]|\\\x20|\\q?quad)+(?:\\left)?\(\s*[a-z]\s*=\s*[-0-9a-z\\{}\s]+(?:\\right)?\)$"
     );
-    let bracket = folded.ends_with(')');
-    let place = bracket
-        .then(|| place.find(folded))
-        .flatten()
-        .filter(|place| folded[..place.start()].contains('='));
-    let rounded = rounded.or(place);
-    let rounded = rounded.filter(|rounded| rounded.start() > 0);
-    let folded = rounded.map_or(folded, |rounded| &folded[..rounded.start()]);
+    let place = folded.ends_with(')').then(|| place.find(folded)).flatten();
+    let place = place.filter(|place| folded[..place.start()].contains('='));
+    let bracket = rounded.or(place).filter(|bracket| bracket.start() > 0);
+    let folded = bracket.map_or(folded, |bracket| &folded[..bracket.start()]);
     let reason = pattern!(concat!(
         r"\\text\s*\{[\s,;(]*(?:‹opens a reason›)(?:[^a-zA-Z]|$)",
         r"|(?:[,;(]|\\q?quad|\\[,;\x20]\\?)\s*(?:\\[,;\x20]\s*)*\\text\s*\{\s*(?:‹opens a reason behind a comma›)(?:[^a-zA-Z]|$)",
@@ -151,30 +157,24 @@ pub(super) fn without_reason(folded: &str) -> Cow<'_, str> {
         r"|\\text\s*\{\s*(?:is|are) (?:all |exactly )?(?:the |our )?(?:only |all )?(?:possible )?(?:pairs?|triples?|solutions?|values?|answers?|ones?)\s*\}$",
     ));
     let worded = folded.contains("text") || folded.contains(", ");
-    let reason = worded.then(|| reason.find(folded)).flatten().map(|reason| reason.start());
-    let spelled = pattern!("‹reason›").find(folded).map(|reason| reason.start());
+    let reason = worded.then(|| reason.find(folded)).flatten();
+    let spelled = pattern!("‹reason›").find(folded);
     let more = worded.then(|| said_more(folded)).flatten();
-    let cut = spelled.into_iter().chain(reason).chain(more).min();
     // `11 \text{, not } 10`, where `x > 0 \text{, not } 10` leaves a value out.
     // "x = 3, not x = 4"
     let contrast = pattern!(r"‹contrast›|, (?:and )?not (?:[^.;]|\.[0-9]){1,64}$").find(folded);
-    let of_value = contrast.map(|contrast| contrast.start()).filter(|at| {
-        !pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)").is_match(&folded[..*at])
-    });
-    let cut = cut.into_iter().chain(of_value).min();
+    let bounds = pattern!(r"[<>]|\\(?:[lg]eq?|in|mathbb|cup|neq?)(?-u:\b)");
+    let of_value = contrast.filter(|contrast| !bounds.is_match(&folded[..contrast.start()]));
+    let cuts = [spelled, reason, more, of_value].into_iter().flatten().map(|cut| cut.start());
     // "x = 3 fails the check since", "9 is half of the area, which is"
-    let another = pattern!(
-        r"\b(?:fails?|rejected|half of|second|next one|upper bound|lower bound|vanish|reversed)\b"
-    );
-    let cut = cut.filter(|at| !another.is_match(&folded[..*at]));
-    match cut {
+    let another = pattern!(r"\b(?:‹of another value›)\b");
+    match cuts.min().filter(|at| !another.is_match(&folded[..*at])) {
         Some(at) if !folded[..at].trim().is_empty() => {
             let rest = folded[..at].trim_end();
             // `3\ (\text{independent of } n)`
             let bracket = pattern!(r"(?:\s|\\[,;\x20]|\\q?quad|\\left)*[(\[]$");
             let rest = bracket.find(rest).map_or(rest, |bracket| &rest[..bracket.start()]);
-            let open = rest.matches('{').count() > rest.matches('}').count();
-            if open { Cow::Owned(format!("{rest}}}")) } else { Cow::Borrowed(rest) }
+            with_brace(rest)
         }
         _ => Cow::Borrowed(folded),
     }
@@ -193,21 +193,17 @@ pub(super) fn without_domain(folded: &str) -> &str {
         r"(?xs)^(.*?\S) (?:[\s,;]|\\q?quad|\\[,;\x20]|\\text\{\x20*for\x20*\}|\x20for\x20)* (?:\(|[,;]|\x20for|for\x20\})
         \s* ([nkmij]) \s* (?:\\geq?|>=?) \s* [0-9]+ \s* \)?$"
     );
-    if let Some(parts) = first.captures(folded)
-        && let (Some(rest), Some(name)) = (parts.get(1), parts.get(2))
-        && rest.as_str().contains(&format!("_{}", name.as_str()))
-    {
-        return rest.as_str();
-    }
     // `2^{k-1} \quad (k \ge 1)`
     let bounded = pattern!(
         r"(?s)^((?:[a-zA-Z][^=<>\s^]*\s*=)?(?:[^=<>]*|[^<>]*=[^<>]*=[^<>]*)\S)(?:[\s,]|\\q?quad|\\[,;\x20])+\(\s*([a-zA-Z])\s*(?:>|\\[lg](?:eqslant|eq|e))\s*-?[0-9]+\s*\)$"
     );
-    if let Some(parts) = bounded.captures(folded)
-        && let Some(rest) = parts.get(1)
-        && rest.as_str().contains(&parts[2])
-    {
-        return rest.as_str();
+    for (form, index) in [(first, "_"), (bounded, "")] {
+        if let Some(parts) = form.captures(folded)
+            && let Some(rest) = parts.get(1)
+            && rest.as_str().contains(&format!("{index}{}", &parts[2]))
+        {
+            return rest.as_str();
+        }
     }
     // `x + 1 \quad (x \ne 1)`
     let excepted = pattern!(
@@ -219,31 +215,9 @@ pub(super) fn without_domain(folded: &str) -> &str {
     {
         return rest.as_str();
     }
-    match folded.contains("\\in").then(|| domain.captures(folded)).flatten() {
-        Some(parts) if parts.get(2).is_some() == parts.get(3).is_some() => {
-            parts.get(1).map_or(folded, |rest| rest.as_str())
-        }
-        _ => folded,
-    }
-}
-
-/// Returns `(2k\pi, 2k\pi + 1), k \in \mathbb{Z}` for the union of these intervals over all integers, and
-/// `f(t) = 3t, t \ge 0` for the domain `t \in [0, \infty)`.
-pub(super) fn with_declared_index(folded: &str) -> Cow<'_, str> {
-    let union = pattern!(
-        r"^\\(?:bigcup|cup)\s*(?:\\limits)?\s*_\s*\{\s*([a-z])\s*(?:=\s*-\s*\\infty\s*\}\s*\^\s*\{?\s*\+?\\infty\s*\}?|\\in\s*\\math(?:bb|bf)\s*\{?Z\}?\s*\})\s*(.+)$"
-    );
-    // `f(t) = 3t, t \in [0, \infty)`
-    let domain = pattern!(
-        r"^(.*=.*\S)((?:\s|\\[,;\x20]|\\q?quad)*,(?:\s|\\[,;\x20]|\\q?quad)*[a-z])\s*\\in\s*(?:\\left)?\[\s*(-?[0-9a-z]+)\s*,\s*\+?\\infty\s*(?:\\right)?\)$"
-    );
-    if folded.contains("\\in") && domain.is_match(folded) {
-        return domain.replace(folded, "$1$2 \\ge $3");
-    }
-    match folded.contains("cup").then(|| union.captures(folded)).flatten() {
-        Some(parts) => Cow::Owned(format!("{}, {} \\in \\mathbb{{Z}}", &parts[2], &parts[1])),
-        None => Cow::Borrowed(folded),
-    }
+    let parts = folded.contains("\\in").then(|| domain.captures(folded)).flatten();
+    let closed = parts.filter(|parts| parts.get(2).is_some() == parts.get(3).is_some());
+    closed.and_then(|parts| parts.get(1)).map_or(folded, |rest| rest.as_str())
 }
 
 /// Returns the name that the text declares a number, and its set: `k \in \mathbb{Z}`. It may be any letter.
@@ -279,35 +253,10 @@ pub(super) fn criterion(folded: &str) -> Option<String> {
 }
 
 /// Removes "for all x", which says nothing more of `x`.
-pub(super) fn without_quantifiers(folded: &str) -> Cow<'_, str> {
-    let quantifier = pattern!(
-        r"(?x)(?:\\text\{\x20*|\\q?quad\x20*)? (?:\bfor\x20(?:all|every|any)(?:\x20real)?(?:\x20numbers?)?|\\forall)
-        (?:\x20*\})? \x20* \$?[a-z]\$? (?:\x20*\})? (?P<end>(?:\\q?quad|\\?[\x20,;.])*(?:\\text|or|and|$))"
-    );
-    // `f(x) = x \text{ for all } x \in \mathbb{R} \text{ or } f(x) = 2 - x`, `kx^2\ (x \in \mathbb{Q}), k \in \mathbb{Q}`,
-    // `f(x) = 2x + c, c \in \mathbb{Z}, f(x) = 0`
-    let interior = pattern!(
-        r"(?x)(?:(?:\\text\{\x20*)? (?:\bfor\x20(?:all|any|every)(?:\x20real|\x20integers?)?|\\forall) (?:\x20*\})? \x20* [a-z] (?:\x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?
-        |\x20*(?:[<>]|\\[gl]eq?|\\neq?)\x20*[0-9]+)?
-        |(?:\\[,;\x20]|\x20|\\q?quad)+\([a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?\)
-        |,(?:\\[,;\x20]|\x20|\\q?quad)*[a-z] \x20* \\in \x20* \\mathbb \x20* \{?[RCQZN]\}?)
-        (?P<end>(?:\\q?quad|\\?[\x20,;])*(?:\\text\{\x20*(?:or|and)\b|or\x20|and\x20)|(?:\\q?quad|\\?[\x20])*,(?:\\[,;\x20]|\x20|\\q?quad)*(?:and\x20)?[a-zA-Z](?:\([a-z]\)\x20*=|\x20*\\in))"
-    );
-    let folded = interior.replace_all(folded, " $end");
-    let folded = quantifier.replace_all(&folded, " $end");
-    // `\text{all } n = 2^m, m = 0, 1, 2, \ldots`
-    let counted = pattern!(
-        r"(?:^\\text\{all\s*\}\s*)|([a-z])\s*=\s*([01])\s*,\s*[12]\s*,\s*(?:[23]\s*,\s*)?\\[lc]?dots[cbmi]?\s*$"
-    );
-    let counts = |folded: &str| folded.contains("dots") || folded.starts_with("\\text{all");
-    if !counts(&folded) {
-        return Cow::Owned(folded.into_owned());
-    }
-    let named = |parts: &Captures<'_>| match (parts.get(1), parts.get(2)) {
-        (Some(name), Some(first)) => format!("{} \\ge {}", name.as_str(), first.as_str()),
-        _ => String::new(),
-    };
-    Cow::Owned(counted.replace_all(&folded, named).into_owned())
+pub(super) fn without_quantifiers(folded: &str) -> String {
+    let inside = rewrite("quantifier inside", folded);
+    let folded = rewrite("quantifier", &inside);
+    rewrite("count", &rewrite("all of a count", &folded)).into_owned()
 }
 
 /// Splits "for some real constant c" off, with the name and the letter of its set.
@@ -326,18 +275,17 @@ pub(super) fn parameter_in_words(folded: &str) -> Option<(&str, (String, String)
     );
     if let Some(parts) = behind.captures(folded) {
         let rest = parts.get(1)?.as_str();
-        return rest
-            .contains(&parts[3])
-            .then(|| (rest, (parts[3].to_owned(), set_in_words(&parts[4]).to_owned())));
+        let parameter = (parts[3].to_owned(), set_in_words(&parts[4]).to_owned());
+        return rest.contains(&parts[3]).then_some((rest, parameter));
     }
     let parts = declaration.captures(folded)?;
     if parts.get(3).is_none() && parts[4].is_empty() {
         return None;
     }
-    let set = set_in_words(&parts[4]);
+    let parameter = (parts[5].to_owned(), set_in_words(&parts[4]).to_owned());
     // "$n \pi$, any integer $n$"
     let declares = parts.name("bare").is_none() || parts[4].contains("integer");
-    declares.then(|| Some((parts.get(1)?.as_str(), (parts[5].to_owned(), set.to_owned()))))?
+    Some((parts.get(1)?.as_str(), parameter)).filter(|_| declares)
 }
 
 pub(super) fn set_in_words(words: &str) -> &'static str {
@@ -460,6 +408,6 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
     // `\overline{AB}_{12}` may be a segment.
     let named = folded.contains("overline") && !has(u8::is_ascii_digit);
     let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base);
-    let bounded = bounded && !small && !named;
-    if !bounded || letters && digits.len() < 2 { None } else { parser::in_base(digits, base) }
+    let is_number = bounded && !small && !named && !(letters && digits.len() < 2);
+    is_number.then(|| parser::in_base(digits, base))?
 }

@@ -144,6 +144,12 @@ pub(super) fn pairs(first: &Node, second: &Node) -> Option<Node> {
 pub(super) fn joined(combination: Combination, first: Node, second: Node) -> Node {
     let is_point = |item: &Node| matches!(item, Node::List { open: '(', .. });
     match (first, second) {
+        (Node::Joined(Combination::Union, mut parts), next)
+            if combination == Combination::Union =>
+        {
+            parts.push(next);
+            Node::Joined(combination, parts)
+        }
         (
             Node::List { open: open @ '{', close, items: mut points },
             Node::List { open: '{', items, .. },

@@ -59,12 +59,11 @@ pub(crate) fn roots_of_one(left: &[Node], right: &[Node]) -> bool {
 
 /// Returns true if all items are labelled, with names that differ in more than their indices.
 pub(crate) fn names_differ(items: &[Node]) -> bool {
-    let name = |label: &Node| match label {
-        Node::Value {
-            expression: Expression::Symbol(name) | Expression::Function(name, _),
-            ..
-        } => name.split('_').next().unwrap_or_default().to_owned(),
-        other => format!("{other:?}"),
+    let name = |label: &Node| match label.expression() {
+        Some(Expression::Symbol(name) | Expression::Function(name, _)) => {
+            name.split('_').next().unwrap_or_default().to_owned()
+        }
+        _ => format!("{label:?}"),
     };
     all_labelled(items).is_some_and(|labels| {
         let names: BTreeSet<String> = labels.iter().map(|(label, _)| name(label)).collect();

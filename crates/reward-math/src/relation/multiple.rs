@@ -41,13 +41,10 @@ pub(crate) fn proportional(
 /// Returns the polynomial times the lowest powers of its atoms, so that no exponent is negative.
 pub(crate) fn cleared(algebra: &mut Algebra, polynomial: &Polynomial) -> Result<Polynomial> {
     let mut lowest = std::collections::BTreeMap::new();
-    for (monomial, _) in polynomial.terms() {
-        for (id, exponent) in monomial {
-            if exponent.is_negative() {
-                let slot = lowest.entry(*id).or_insert(exponent);
-                *slot = (*slot).min(exponent);
-            }
-        }
+    let powers = polynomial.terms().flat_map(|(monomial, _)| monomial);
+    for (id, exponent) in powers.filter(|(_, exponent)| exponent.is_negative()) {
+        let slot = lowest.entry(*id).or_insert(exponent);
+        *slot = (*slot).min(exponent);
     }
     if lowest.is_empty() {
         return Ok(polynomial.clone());

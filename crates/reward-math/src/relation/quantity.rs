@@ -19,13 +19,11 @@ pub(super) fn named_alike(left: &Node, right: &Node) -> bool {
         }
         _ => None,
     };
-    let one_operator = operator(left).zip(operator(right));
-    one_operator
-        .is_some_and(|((name, bare), (other, other_bare))| name == other && (bare || other_bare))
+    let both = operator(left).zip(operator(right));
+    both.is_some_and(|((name, bare), (other, other_bare))| name == other && (bare || other_bare))
 }
 
-/// Returns true if two labels, one of them in words, name one quantity: "variance" and `\sigma^2`, "rank" and "rank(A)", "vertical
-/// asymptote" and "vertical".
+/// Returns true if two labels, one of them in words, name one quantity: "variance" and `\sigma^2`, "rank" and "rank(A)".
 pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
     let worded = matches!((left, right), (Node::Words(_), Node::Words(_)));
     let name = |label: &Node| match label {
@@ -58,13 +56,10 @@ pub(super) fn one_quantity(left: &Node, right: &Node) -> bool {
 
 /// Returns true for `\phi(x, y)` and `f(x, y)`: usual names of a potential, at the same place.
 pub(super) fn are_potentials(left: &Node, right: &Node) -> bool {
-    let (Some(Expression::Function(a, place)), Some(Expression::Function(b, other))) =
-        (left.plain(), right.plain())
-    else {
-        return false;
-    };
     let usual = |name: &String| lists("f F \\phi \\varphi \\Phi", name);
-    usual(a) && usual(b) && place.len() > 1 && place == other
+    matches!((left.plain(), right.plain()),
+        (Some(Expression::Function(a, place)), Some(Expression::Function(b, other)))
+            if usual(a) && usual(b) && place.len() > 1 && place == other)
 }
 
 /// Returns "max" or "min" for the name of a largest or smallest value: `f_{\max}`, "maximum".

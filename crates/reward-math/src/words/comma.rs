@@ -16,8 +16,7 @@ static LANGUAGES: LazyLock<HashMap<&str, Vec<usize>>> = LazyLock::new(|| {
     languages
 });
 
-/// Returns true if a text holds three words of a language that writes decimals with a comma (two in Cyrillic), announces its
-/// answer in one, or has a number such as `1.250,50`.
+/// Returns true for three words (two in Cyrillic) or the announcement of a language with decimal commas, and for `1.250,50`.
 pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     // Cyrillic letters are evidence of their own.
     let enough = if text.contains(|c| ('а'..='я').contains(&c)) { 2 } else { 3 };
@@ -38,8 +37,7 @@ pub(crate) fn writes_decimal_commas(text: &str) -> bool {
     })
 }
 
-/// Returns a text whose only comma stands in a decimal with a point in its place: `3,5 m`, `1.234,5`; no tuple. Points
-/// that group digits go.
+/// Returns a text whose only comma stands in a decimal with a point in its place: `3,5 m`, `1.234,5`; points of groups go.
 pub(crate) fn with_decimal_point(text: &str) -> Option<String> {
     let text = text.replace("{,}", ",").replace("\\,", " ");
     // `12.650` groups its digits.

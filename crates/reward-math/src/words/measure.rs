@@ -60,8 +60,6 @@ static UNITS: LazyLock<Vec<Unit>> = LazyLock::new(|| {
 });
 
 /// Returns the canonical name of a unit phrase, `hour^-1 mile` for `mph`, or the words of a counted thing.
-///
-/// Returns `None` for a phrase without words.
 #[expect(clippy::too_many_lines, reason = "one table")]
 pub(crate) fn unit(phrase: &str) -> Option<String> {
     // No article.
@@ -139,9 +137,7 @@ pub(crate) fn unit(phrase: &str) -> Option<String> {
     Some(spelled.collect::<Vec<_>>().join(" "))
 }
 
-/// Returns true if the words after a number change its meaning: "5 or more", "5 at most", "5 is wrong", "5 squared".
-///
-/// A number with such words is another answer than the bare number.
+/// Returns true if the words after a number make another answer of it: "5 or more", "5 at most", "5 is wrong", "5 squared".
 pub(crate) fn qualifies(phrase: &str) -> bool {
     let lower = phrase.to_lowercase();
     let words: Vec<&str> =
@@ -217,19 +213,16 @@ fn measures(canonical: &str) -> Option<Vec<(&str, i32)>> {
 /// Largest power of a unit that is converted.
 const LARGEST_POWER: u32 = 16;
 
-/// A measure in base units: its size, and the exponent of each base unit.
-type Size = (Rational, BTreeMap<&'static str, i32>);
-
-/// Returns how many of the second measure make one of the first, exactly: 1000 for "km" and "m".
+/// Returns how many of the second measure make one of the first, exactly: 5/18 for "hour^-1 km" and "m second^-1".
 ///
-/// It is 5/18 for "hour^-1 km" and "m second^-1". It is `None` if they measure different things, or if a name has
-/// several sizes ("ton").
+/// `None` if they measure different things, or if a name has several sizes ("ton").
 pub(crate) fn conversion(from: &str, to: &str) -> Option<Rational> {
     let ((from, from_base), (to, to_base)) = (size(from)?, size(to)?);
     (from_base == to_base).then(|| from / to)
 }
 
-fn size(canonical: &str) -> Option<Size> {
+/// Returns the size of a measure in base units, and the exponent of each of these.
+fn size(canonical: &str) -> Option<(Rational, BTreeMap<&'static str, i32>)> {
     let mut product = (Rational::ONE, BTreeMap::new());
     for (name, power) in measures(canonical)? {
         let (size, bases) = known(name)?.size.as_ref()?;
@@ -245,18 +238,14 @@ fn size(canonical: &str) -> Option<Size> {
     Some(product)
 }
 
-/// Returns true if two canonical names contradict each other.
-///
-/// They name different measures, or one a measure and the other a counted thing. Two counted things ("ways", "people")
-/// do not contradict.
+/// Returns true if two canonical names are of different measures, or of a measure and a counted thing; not of two such things.
 pub(crate) fn contradict(left: &str, right: &str) -> bool {
-    if left == right || pairs("one measure", left, right) || pairs("one measure", right, left) {
+    let listed = |list| pairs(list, left, right) || pairs(list, right, left);
+    if left == right || listed("one measure") {
         return false;
     }
-    if pairs("opposite", left, right) || pairs("opposite", right, left) {
-        return true;
-    }
     match (measures(left), measures(right)) {
+        _ if listed("opposite") => true,
         (Some(a), Some(b)) => {
             let vague = |side: &[(&str, i32)]| side.iter().all(|(name, _)| *name == "unit");
             let power = |side: &[(&str, i32)]| {

@@ -1,10 +1,9 @@
 //! Splitting of a text into the steps of a derivation.
 
-use std::borrow::Cow;
-
 use regex::Captures;
 
 use crate::answer::assertion::objects;
+use crate::answer::spelling::rewrite;
 use crate::table::{captured, lists, mentions, pattern, phrases};
 use crate::words;
 
@@ -23,15 +22,11 @@ pub(super) fn without_equality(folded: &str) -> Option<String> {
         r"(?s)(?:[,;(\s&]|\\q?quad|\\[,;\x20\\])*\\text\s*\{(?:\s*=\s*\}|[^{}]*(?:equality|\biff\b|等号|\b(?:is|are) (?:attained|achieved|reached|achievable|attainable|possible)\b|\band this)).*?((?:\\end\{[a-z]+\*?\}\s*)?)$"
     );
     // What it concludes is the answer.
-    let place = remark.find(folded)?;
-    if pattern!(r"(?i)\b(?:hence|so|thus|therefore)\b|所以|故|\\(?:min|max|implies|Rightarrow)")
-        .is_match(place.as_str())
-    {
-        return None;
-    }
-    let rest = remark.replace(folded, "$1");
-    (matches!(rest, Cow::Owned(_)) && rest.contains(|c: char| c.is_ascii_digit()))
-        .then(|| rest.into_owned())
+    let concludes =
+        pattern!(r"(?i)\b(?:hence|so|thus|therefore)\b|所以|故|\\(?:min|max|implies|Rightarrow)");
+    remark.find(folded).filter(|remark| !concludes.is_match(remark.as_str()))?;
+    let rest = remark.replace(folded, "$1").into_owned();
+    rest.contains(|c: char| c.is_ascii_digit()).then_some(rest)
 }
 
 /// Removes the calculation that a tick marks as a check: `n = 18, \quad 14 + 18 = 32 \checkmark`; `None` if there is none.
@@ -54,10 +49,9 @@ pub(super) fn bound(row: &str) -> &str {
     captured(last, row).map_or(row, |bound| bound.as_str().trim())
 }
 
-/// Splits a text into rows, and takes what stands behind the last sign of conclusion in each; a row that begins with a
-/// relation goes on with the row before.
+/// Splits a text or the environment around it into rows, and takes what stands behind the last sign of conclusion in each.
 ///
-/// An environment around all of the text is left out. `None` if there is one row without such a sign, and no environment.
+/// A row that begins with a relation goes on with the row before. `None` for one row without such a sign, and no environment.
 pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let spaces = pattern!(r"^(?:\s|\\[,;:!\x20])+|(?:\s|\\[,;:!\x20])+$");
     let folded = &*spaces.replace_all(folded, "");
@@ -88,32 +82,31 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
         brackets += i32::from(matches!(piece, "(" | "["));
         brackets = (brackets - i32::from(matches!(piece, ")" | "]"))).max(0);
         match piece {
-            piece if depth == 0 && piece.starts_with("\\\\") => {
+            piece if piece.starts_with("\\tag") || piece == "\\hline" => {}
+            piece if depth != 0 => row.push_str(piece),
+            piece if piece.starts_with("\\\\") => {
                 brackets = 0;
                 // What follows within a row leads to others.
                 let step = if cut { UNREAD.to_owned() } else { std::mem::take(&mut row) };
                 rows.push(step);
                 (row, cut) = (String::new(), false);
             }
-            "\\aside" if depth == 0 => {
+            "\\aside" => {
                 rows.push(std::mem::take(&mut row));
                 cut = false;
             }
             // What stands before "so" is no part of the answer.
-            "\\so" if depth == 0 => {
+            "\\so" => {
                 concludes = true;
                 rows.push(UNREAD.to_owned());
                 row.clear();
             }
-            piece
-                if piece.len() > 1 && depth == 0 && brackets == 0 && lists(CONCLUSIONS, piece) =>
-            {
+            piece if piece.len() > 1 && brackets == 0 && lists(CONCLUSIONS, piece) => {
                 concludes = true;
                 cut |= row.contains(char::is_alphanumeric);
                 row.clear();
             }
-            "&" if depth == 0 => row.push(' '),
-            piece if piece.starts_with("\\tag") || piece == "\\hline" => {}
+            "&" => row.push(' '),
             piece => row.push_str(piece),
         }
     }
@@ -123,23 +116,8 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
 
 /// Marks the places before checks and remarks by `\aside`, and words of conclusion by `\so`.
 fn marked(text: &str) -> String {
-    let check = pattern!(
-        r"(\\q?quad|[^\\]\\[,;\x20]|\.)\s*(\[?\\text\{\s*\(?(?i:‹opens a check›|‹opens a remark›))"
-    );
-    // `\to \frac12 \text{ as } n \to \infty`
-    let limit = pattern!(
-        r"(?s)\\(?:to|rightarrow)(?-u:\b)(.*?)(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*as\s*\}?\s*\$?[a-z]\s*\\(?:to|rightarrow)(?-u:\b).*$"
-    );
-    let concludes = text.contains(" as") || text.contains("{as");
-    let text = if concludes { &*limit.replace(text, "\\Rightarrow $1") } else { text };
-    let text = check.replace_all(text, |parts: &Captures<'_>| {
-        let kept = parts[1].chars().next().filter(|c| *c != '\\');
-        format!("{}\\aside {}", kept.map_or(String::new(), String::from), &parts[2])
-    });
-    let conclusion = pattern!(
-        r"([^(\s]\s*)\\text\{(?:[^{}=]*,)?\s*(?i:and\s+)?(?i:so|hence|thus|therefore|donc|also|daher|luego|因此|所以|故)(?:\s*,?|\s(?:the|an?|its|their)\s[a-z0-9 ]*(?:\}\s*\\?[A-Za-z_0-9]{1,8}\s*\\text\{)?\s*\b(?:is|are|equals|has|have|in|on|at)|\sthere (?:is|are))\s*\}|\\(?:overset|stackrel)\{[^{}]*\}\{\s*\\(?:Rightarrow|implies)\s*\}|\\x[Rr]ightarrow(?:\[[^\]]*\])?\{(?:[^{}]|\\[{}])*\}|[,;.](?:\s|\\[,;\x20]|\\q?quad)*\\text\{\s*(?:(?:and|but)\s+)?(?:(?:since|as|because)\s[^{}]*\}[^,;{}()]*,|(?:giving\s+|for\s+)?(?:a total of|in total|altogether)\s*\})"
-    );
-    conclusion.replace_all(&text, r"$1\so ").into_owned()
+    let text = rewrite("limit", text);
+    rewrite("conclusion", &rewrite("aside", &text)).into_owned()
 }
 
 fn merged(rows: &[String]) -> Vec<String> {
@@ -199,8 +177,7 @@ pub(in crate::answer) fn without_words_in_brackets(folded: &str) -> &str {
     }
 }
 
-/// Removes a remark or bound in brackets from the end: `n = 7 \quad (n > 0)`. A domain of a letter stays, and so does what
-/// is rejected.
+/// Removes a remark or bound in brackets from the end: `n = 7 \quad (n > 0)`, but no domain of a letter and nothing rejected.
 fn without_remark(row: &str) -> &str {
     // `x = 7 \text{ (check: } 21 + 8 = 29)`
     let words = pattern!(r"(?s)^(.*[^\s\\])(?:\s|\\[,;\x20]|\\q?quad)*\\text\s*\{\s*\((.*)\)\}?$")
@@ -254,11 +231,7 @@ fn is_remark(row: &str) -> bool {
 pub(super) fn concluding(folded: &str) -> impl Iterator<Item = &str> {
     let command = pattern!(r"\\[A-Za-z]+").find_iter(folded);
     let sign = command.filter(|command| lists(CONCLUSIONS, command.as_str()));
-    sign.scan(0, |start, sign| {
-        let step = &folded[*start..sign.start()];
-        *start = sign.end();
-        Some(step)
-    })
+    sign.scan(0, |start, sign| Some(&folded[std::mem::replace(start, sign.end())..sign.start()]))
 }
 
 /// Splits `m = 3, n = 4, m + n = 7`; `None` if something stands between commas that is no equation.
@@ -274,9 +247,7 @@ pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     let parts = text.split(separates).map(|part| without_remark(without_end(part)).to_owned());
     let parts: Vec<String> = parts.collect();
     // "p = 0, p = 1, or p = 2": alternatives are one answer. "18, which has 6 divisors": a remark.
-    let alternative = pattern!(
-        r"^(?:\s|\\[,;\x20]|\\text\s*\{)*(?:or|which|where|with|and indeed|since|because)\b"
-    );
+    let alternative = pattern!(r"^(?:\s|\\[,;\x20]|\\text\s*\{)*(?:‹no equation›)\b");
     let listed = |part: &String| part.contains('=') && !alternative.is_match(part);
     (parts.len() > 1 && parts.iter().all(listed)).then_some(parts)
 }

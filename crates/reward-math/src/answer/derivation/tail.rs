@@ -5,11 +5,12 @@ use crate::words;
 
 /// Returns the last statement of a derivation's last step, behind separators and words.
 ///
-/// `None` if that is all of the derivation and no chain of equations, or if its words take something back or
-/// make another value.
+/// `None` if that is all of the derivation and no chain of equations, or if its words take something back or make another value.
 pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     let text = pattern!(r"\\text(?:bf|it)?\s*\{([^{}]*)\}");
-    if text.captures_iter(folded).any(|words| takes_back(&words[1].to_lowercase())) {
+    // "Given $m = 2$" sets no condition.
+    let takes_back = |words: &str| words::takes_back(&words.to_lowercase().replace("given", ""));
+    if text.captures_iter(folded).any(|words| takes_back(&words[1])) {
         return None;
     }
     let last = unwrapped(
@@ -19,8 +20,7 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     let pieces = pattern!(
         r"(?s)\\text(?:bf|it)?\s*\{[^{}]*\}|\\begin|\\end|\\left|\\right|\\[A-Za-z]+|\\.|\.\s|."
     );
-    let mut signs = last.match_indices('=').map(|(place, _)| place).rev();
-    let chain = signs.nth(1).unwrap_or(0);
+    let chain = last.rmatch_indices('=').nth(1).map_or(0, |(place, _)| place);
     let bounds = pattern!(r"[<>]|\\(?:[lg]eq?(?:slant)?|in|neq?)(?-u:\b)");
     let bounds = bounds.find_iter(last).last().map_or(0, |sign| sign.start());
     let (mut start, mut behind_words, mut depth) = (0, None, 0_i32);
@@ -42,13 +42,7 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
             "=" | "+" | "^" | "\\times" | "\\cdot" => behind_words = None,
             piece if piece.trim().is_empty() => {}
             piece => match text.captures(piece).map(|words| words[1].to_lowercase()) {
-                Some(words)
-                    if is_aside(&words)
-                        || words.trim_end().ends_with(" of")
-                        || words::makes_another(&words) =>
-                {
-                    return None;
-                }
+                Some(words) if is_aside(&words) || words::makes_another(&words) => return None,
                 Some(words) if words::is_conjunction(&words) => {}
                 Some(_) => behind_words = Some(end),
                 None => start = behind_words.take().unwrap_or(start),
@@ -90,15 +84,11 @@ pub(in crate::answer) fn last_calculation(step: &str) -> Option<&str> {
     Some(&step[before.rfind('=')? + 1..])
 }
 
-fn takes_back(words: &str) -> bool {
-    // "Given $m = 2$" sets no condition.
-    words::takes_back(&words.replace("given", ""))
-}
-
-/// Returns true for words behind which no answer stands: "equality at", "where".
+/// Returns true for words behind which no answer stands: "equality at", "where", "the square of".
 fn is_aside(words: &str) -> bool {
     let mut each = words.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let first = each.next().unwrap_or_default();
     let lists = ["circumstance", "row that remarks", "opens a remark"];
-    first == "for" || lists.iter().any(|list| phrases(list).contains(&first))
+    let opens = first == "for" || lists.iter().any(|list| phrases(list).contains(&first));
+    opens || words.trim_end().ends_with(" of")
 }
