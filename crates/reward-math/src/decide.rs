@@ -218,12 +218,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         .chain(response.with_constants_of(gold).into_iter().map(ours))
         .chain(gold.with_constants_of(response).into_iter().map(theirs))
         .chain(response.with_constant_of_curve(gold).map(ours));
-    let bare = bare::bare(readings, gold_readings);
-    let products = bare::as_products(readings, gold_readings);
-    let radians = bare::in_radians(readings, gold_readings);
-    let planck = bare::with_planck(readings, gold_readings);
-    let others = bare.into_iter().chain(products).chain(radians).chain(planck);
-    for (readings, gold_readings) in renamed.chain(others) {
+    for (readings, gold_readings) in renamed.chain(bare::variants(readings, gold_readings)) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {
@@ -406,10 +401,7 @@ impl Comparison {
                 Ok((true, Rung::Words))
             }
             (Node::Words(a), Node::Words(b)) => self.shapes(Rung::Words, a, b),
-            (
-                Node::Builder { head: a, conditions: a_conditions },
-                Node::Builder { head: b, conditions: b_conditions },
-            ) => self.builders((a, a_conditions), (b, b_conditions)),
+            (Node::Builder { .. }, Node::Builder { .. }) => self.builders(left, right),
             (Node::Piecewise(a), Node::Piecewise(b)) => {
                 let finding = self.piecewise(a, b)?;
                 if finding.0 {

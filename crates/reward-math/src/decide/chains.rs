@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::difference::{Difference, kind};
+use super::difference::{Difference, chain, kind};
 use super::inequality::{bounds, bounds_of_member};
 use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
@@ -39,11 +39,12 @@ impl Comparison {
         // `|z| = \sqrt{4} = 2` is `|z| = 2`.
         if let (Node::Chain { sides: a, .. }, Node::Chain { sides: b, .. }) = (left, right)
             && a.len() != b.len()
-            && let Some(shorter) = self.shortened(if a.len() > b.len() { left } else { right })?
         {
-            let (left, right) =
-                if a.len() > b.len() { (&shorter, right) } else { (left, &shorter) };
-            return self.chains(left, right);
+            let is_longer = a.len() > b.len();
+            if let Some(shorter) = self.shortened(if is_longer { left } else { right })? {
+                let (left, right) = if is_longer { (&shorter, right) } else { (left, &shorter) };
+                return self.chains(left, right);
+            }
         }
         // y = 2x + 1 and f(x) = 2x + 1: the labels are dropped where they differ in kind.
         if let (Some((a_label, a)), Some((b_label, b))) =
@@ -94,11 +95,7 @@ impl Comparison {
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
     pub(super) fn same_relation(&mut self, left: &Node, right: &Node) -> Result<bool> {
-        let (
-            Node::Chain { sides: a, relations: a_relations },
-            Node::Chain { sides: b, relations: b_relations },
-        ) = (left, right)
-        else {
+        let Some(((a, a_relations), (b, b_relations))) = chain(left).zip(chain(right)) else {
             return Ok(false);
         };
         if a.len() != b.len() {
@@ -109,10 +106,10 @@ impl Comparison {
             return Ok(true);
         }
         let reversed: Vec<Node> = b.iter().rev().cloned().collect();
-        if *a_relations == backwards && self.ordered(a, &reversed)?.0 {
+        if a_relations == backwards && self.ordered(a, &reversed)?.0 {
             return Ok(true);
         }
-        let ([a_relation], [b_relation]) = (a_relations.as_slice(), b_relations.as_slice()) else {
+        let ([a_relation], [b_relation]) = (a_relations, b_relations) else {
             let mut relations = a_relations.iter().chain(b_relations);
             let equations = relations.all(|relation| *relation == Relation::Equal);
             return if equations { self.one_multiple(a, b) } else { Ok(false) };
@@ -219,8 +216,7 @@ impl Comparison {
             return self.ordered(sides, items);
         }
         // `2 \le a + b < 3` is the range `[2, 3)` of a quantity; bounds of `2x` are no range of `x`.
-        if let Node::Chain { sides, .. } = chain
-            && let [low, quantity, high] = sides.as_slice()
+        if let Some(([low, quantity, high], _)) = self::chain(chain)
             && quantity.names().len() > 1
             && !low.has_variable()
             && !high.has_variable()
@@ -306,10 +302,7 @@ impl Comparison {
 
     /// Returns true if the last group of `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}` is the answer.
     fn isomorphic_to(&mut self, chain: &Node, other: &Node) -> Result<bool> {
-        let Node::Chain { sides, relations } = chain else { return Ok(false) };
-        let ([.., last], [before @ .., Relation::Congruent]) =
-            (sides.as_slice(), relations.as_slice())
-        else {
+        let Some(([.., last], [before @ .., Relation::Congruent])) = self::chain(chain) else {
             return Ok(false);
         };
         let equal = |sign: &Relation| matches!(sign, Relation::Congruent | Relation::Equal);
@@ -330,8 +323,7 @@ impl Comparison {
 
     /// Returns the last side of `\frac{2F_k}{F_k} = 2`, if the side before it equals it whatever the names stand for.
     fn identity(&mut self, chain: &Node) -> Result<Option<Node>> {
-        let Node::Chain { sides, relations } = chain else { return Ok(None) };
-        let [.., before, last] = sides.as_slice() else { return Ok(None) };
+        let Some(([.., before, last], relations)) = self::chain(chain) else { return Ok(None) };
         let equations = relations.iter().all(|relation| *relation == Relation::Equal);
         let (Some(before), Some(value), true) = (before.plain(), last.plain(), equations) else {
             return Ok(None);

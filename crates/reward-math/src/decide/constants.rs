@@ -40,24 +40,18 @@ impl Comparison {
         Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
     }
 
-    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
-    ///
-    /// In a rational function `C` may be a number of the problem.
-    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
-        Ok(!left.is_rational_function() && self.multiplied(left, right)?)
-    }
-
     /// Returns true for the values of `y = x + \frac Cx` and `y = \frac{2x^2 + C}{2x}`, of which `C` is the only constant.
     pub(super) fn rescaled_solution(&mut self, left: &Node, right: &Node) -> Result<bool> {
         match (left.plain(), right.plain()) {
             (Some(left), Some(right)) if left.holds("C") && right.holds("C") => {
-                self.multiplied(left, right)
+                self.rescaled(left, right)
             }
             _ => Ok(false),
         }
     }
 
-    fn multiplied(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
+    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
         const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
         let names = left.variables();
         let usual = |name: &&String| matches!(name.as_str(), "x" | "t");

@@ -1,6 +1,6 @@
 //! Parts of two answers that differ.
 
-use crate::answer::Node;
+use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::verdict::Side;
 use crate::witness::Values;
@@ -32,18 +32,24 @@ impl Difference {
             Self::Expressions(a, b) => Self::Expressions(b, a),
             Self::Shapes(a, b) => Self::Shapes(b, a),
             Self::Member { side, member, others } => {
-                Self::Member { side: other_side(side), member, others }
+                let side = if side == Side::Response { Side::GroundTruth } else { Side::Response };
+                Self::Member { side, member, others }
             }
             Self::Relations(a, b) => Self::Relations(b, a),
         }
     }
 }
 
-fn other_side(side: Side) -> Side {
-    match side {
-        Side::Response => Side::GroundTruth,
-        Side::GroundTruth => Side::Response,
+/// Returns the sides and the relations of a chain.
+pub(super) fn chain(node: &Node) -> Option<(&[Node], &[Relation])> {
+    match node {
+        Node::Chain { sides, relations } => Some((sides, relations)),
+        _ => None,
     }
+}
+
+pub(super) fn is_equation(node: &Node) -> bool {
+    chain(node).is_some_and(|(_, relations)| relations == [Relation::Equal])
 }
 
 /// Returns the kind of an answer in words.

@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::difference::Difference;
+use super::difference::{Difference, chain};
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
@@ -79,13 +79,7 @@ impl Comparison {
 
     /// Compares `p q'` with `p' q`, where `p = 0` and `q = 0` are the relations, and `'` marks another point.
     fn relations(&mut self, left: &Node, right: &Node) -> Option<Witness> {
-        let (
-            Node::Chain { sides: a, relations: a_relations },
-            Node::Chain { sides: b, relations: b_relations },
-        ) = (left, right)
-        else {
-            return None;
-        };
+        let ((a, a_relations), (b, b_relations)) = (chain(left)?, chain(right)?);
         let signs = |relations: &[Relation]| format!("{relations:?}");
         if a_relations != b_relations
             && a_relations.iter().zip(b_relations).any(|(a, b)| a.flipped() != *b)
@@ -111,7 +105,7 @@ impl Comparison {
             // Multiples of one difference, in the relation or its opposite.
             None => self.sides(a, b).or_else(|| {
                 let opposite: Vec<Relation> = b_relations.iter().map(|b| b.flipped()).collect();
-                let other = if a_relations == b_relations { &opposite } else { b_relations };
+                let other = if a_relations == b_relations { &opposite[..] } else { b_relations };
                 Witness::shapes(signs(a_relations), signs(other))
             }),
         }

@@ -4,7 +4,7 @@ use dashu::Rational;
 use dashu::base::Signed;
 
 use super::Comparison;
-use super::region::{Failure, Part, Region};
+use super::region::{Part, Region};
 use super::values::holds_infinity;
 use crate::answer::{Combination, Node, Relation};
 use crate::expression::{Expression, is_constant};
@@ -17,11 +17,9 @@ impl Comparison {
         relation: Relation,
         right: &Node,
     ) -> Part {
-        let (Some(a), Some(b)) = (left.plain(), right.plain()) else {
-            return Err(Failure::NoPart);
-        };
+        let (Some(a), Some(b)) = (left.plain(), right.plain()) else { return Err(None) };
         if matches!(relation, Relation::In | Relation::Approximately) {
-            return Err(Failure::NoPart);
+            return Err(None);
         }
         for (one, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
             if value.has_variable() {
@@ -74,13 +72,13 @@ impl Comparison {
         let (first, second) = (self.algebra.normalise(left)?, self.algebra.normalise(right)?);
         let difference = self.algebra.subtract(&first, &second)?;
         let quadratic = self.algebra.quadratic(&difference);
-        let (name, [mut c, mut b, mut a]) = quadratic.ok_or(Failure::NoPart)?;
+        let (name, [mut c, mut b, mut a]) = quadratic.ok_or(None)?;
         if a.is_negative() || a.is_zero() && b.is_negative() {
             (relation, a, b, c) = (relation.flipped(), -a, -b, -c);
         }
         if a.is_zero() {
             if b.is_zero() {
-                return Err(Failure::NoPart);
+                return Err(None);
             }
             return bounded(&name, relation, &Expression::Number(-c / b));
         }

@@ -1,6 +1,6 @@
 //! Numbers from a first one on without an end: `2k + 1, k \ge 0`, "all odd positive integers", `\{1, 3, 5, \ldots\}`.
 
-use super::difference::Difference;
+use super::difference::{Difference, chain};
 use super::{Comparison, Result};
 use crate::answer::{Answer, Node, Relation};
 use crate::expression::Expression;
@@ -176,8 +176,7 @@ fn residues(reading: &Node) -> Option<Vec<Expression>> {
 
 /// Returns the name and the least integer of `n \ge 2`, `n > 1` and `1 < n`.
 fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
-    let Node::Chain { sides, relations } = node else { return None };
-    let ([left, right], [relation]) = (sides.as_slice(), relations.as_slice()) else { return None };
+    let ([left, right], [relation]) = chain(node)? else { return None };
     let (name, bound, relation) = match right.symbol() {
         Some(_) => (right, left, relation.flipped()),
         None => (left, right, *relation),

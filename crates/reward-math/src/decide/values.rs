@@ -80,7 +80,10 @@ impl Comparison {
                 return Ok(renamed);
             }
         }
-        if self.differ_by_constant(&first, &second)? || self.rescaled(&first, &second)? {
+        // In a rational function `C` may be a number of the problem.
+        if self.differ_by_constant(&first, &second)?
+            || !first.is_rational_function() && self.rescaled(&first, &second)?
+        {
             return Ok((true, Rung::Enclosure));
         }
         finding
