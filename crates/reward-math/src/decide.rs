@@ -27,8 +27,7 @@ use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
 use crate::table::pattern;
-use crate::verdict::{ParseError, Rung, Side, Verdict};
-use crate::witness::Witness;
+use crate::verdict::{ParseError, Rung, Side, Verdict, Witness};
 use crate::words;
 use difference::Difference;
 
@@ -82,8 +81,7 @@ pub(crate) fn decided(
         return (decided, None);
     }
     // The last of several facts does not stand for all.
-    let apart = !Comparison::names_facts(response, gold);
-    for end in ends.filter(|_| !verdict.is_right() && apart) {
+    for end in ends.filter(|_| !verdict.is_right() && !Comparison::names_facts(response, gold)) {
         if let Some(verdict) = if_right(end, gold, options)
             && alike.iter().all(agrees)
         {
@@ -311,6 +309,7 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
 }
 
 /// One comparison with its atoms and its fuel.
+#[derive(Default)]
 pub(crate) struct Comparison {
     pub(crate) algebra: Algebra,
     /// Fuel left for interval arithmetic.
@@ -327,14 +326,8 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     fn new(fuel: u64) -> Self {
-        Self {
-            algebra: Algebra::new(fuel),
-            enclosure_fuel: fuel.saturating_mul(2),
-            undecided: false,
-            quantified: false,
-            with_itself: false,
-            difference: None,
-        }
+        let enclosure_fuel = fuel.saturating_mul(2);
+        Self { algebra: Algebra::new(fuel), enclosure_fuel, ..Self::default() }
     }
 
     /// Returns the first equal pair of readings with rung and indices, or the first other result.

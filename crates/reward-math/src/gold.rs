@@ -15,8 +15,7 @@ use crate::options::Options;
 use crate::restated;
 use crate::table::{captured, lists, pattern, single, starts_with_ignoring_case};
 use crate::truth;
-use crate::verdict::{ParseError, Side, Verdict};
-use crate::witness::Witness;
+use crate::verdict::{ParseError, Side, Verdict, Witness};
 use crate::words;
 
 /// A ground truth, parsed once and compared with the responses of a group.
@@ -147,8 +146,7 @@ impl Gold {
             let question = self.question.as_ref()?.text();
             labels::one_of_several(&extracted.text, &self.answer, question, &self.options)
         };
-        let right = others.iter().find_map(right);
-        right.or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
+        others.iter().find_map(right).or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
     }
 
     /// Returns the letter of the choice with whose text the response ends.
@@ -156,7 +154,6 @@ impl Gold {
         self.choices()?.at_the_end(own_turn(response), &self.answer)
     }
 
-    /// Returns the choices of the question.
     fn choices(&self) -> Option<&Choices> {
         let question = self.question.as_ref()?;
         Some(self.choices.get_or_init(|| Choices::of(question.text())))
@@ -182,8 +179,7 @@ impl Gold {
             .then(|| argument.replace_all(text, "${1}_0").into_owned())
     }
 
-    /// Returns all marked answers, where the ground truth is a list: a box for each of the parts (a), (b), or several
-    /// marks in a paragraph.
+    /// Returns all marked answers, where the ground truth is a list: a box for each part, or several marks in a paragraph.
     fn parts(&self, response: &str, extracted: &Extracted) -> Option<String> {
         let reading = self.answer.readings.as_ref().ok()?.first()?;
         // `(a, b) = (3, -1)`
@@ -276,8 +272,7 @@ impl Gold {
         Some(single(points)?[1].to_owned())
     }
 
-    /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago"; also that
-    /// of "12 m" with a space.
+    /// Returns the only number of "Jane started growing it 3 hours ago" or "12 m", if the ground truth is one.
     fn number(&self, extracted: &Extracted) -> Option<String> {
         let measure = pattern!(r"^(-?[0-9][0-9.,]*) (?:[mghsNJWVKLA]|min)(?:²|³|\^\{?[23]\}?)?$");
         let plain =
@@ -381,8 +376,7 @@ impl Gold {
             return None;
         }
         let answer = Answer::parse(pointed.as_deref().unwrap_or(answer)).ok()?;
-        let gold = self.pointed.as_ref().unwrap_or(&self.answer);
-        if_right(&answer, gold, &self.options)
+        if_right(&answer, self.pointed.as_ref().unwrap_or(&self.answer), &self.options)
     }
 
     /// Returns evidence that a bare answer is wrong, if [`Gold::verify_answer`] says so.

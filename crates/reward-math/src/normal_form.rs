@@ -29,10 +29,8 @@ const MAX_VALUE_BYTES: usize = 2048;
 ///
 /// An error if the text is no readable answer.
 pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError> {
-    let answer = Answer::parse(answer)?;
-    let readings = answer.readings?;
-    let first = readings.first().ok_or(ParseError::Empty)?;
-    Ok(of(first, options.fuel))
+    let readings = Answer::parse(answer)?.readings?;
+    Ok(of(readings.first().ok_or(ParseError::Empty)?, options.fuel))
 }
 
 /// Returns the normal form of one reading, at a cost of at most `fuel`.
@@ -133,8 +131,7 @@ impl Printer {
 
     /// Returns a value as a fraction of sums in a fixed order, or as parsed if that costs too much.
     fn value(&mut self, expression: &Expression) -> String {
-        let opaque = is_opaque(expression);
-        let normal = if opaque { None } else { self.normalised(&[expression]) };
+        let normal = if is_opaque(expression) { None } else { self.normalised(&[expression]) };
         let text = normal.and_then(|(algebra, sides)| {
             let printer = text::Printer::new(&algebra);
             let text = text::fraction(&printer, &sides[0]);

@@ -61,12 +61,8 @@ impl Kind {
         }
     }
 
-    /// Returns the word or text.
     pub(crate) fn word(&self) -> Option<&str> {
-        match self {
-            Self::Word(word) | Self::Text(word) => Some(word),
-            _ => None,
-        }
+        if let Self::Word(word) | Self::Text(word) = self { Some(word) } else { None }
     }
 
     /// Returns true for `\bmod`, `\mod` or the word.
@@ -110,8 +106,7 @@ pub(crate) fn in_letters(tokens: &[Token]) -> Option<Vec<Token>> {
     (product.len() > tokens.len()).then_some(product)
 }
 
-/// Returns true for `12mL^2`, `2mg/k` and `2mg`, which may be products: of the abbreviations of units, lengths and times have
-/// powers, and a weight is `mg`.
+/// Returns true for `12mL^2`, `2mg/k` and `2mg`, which may be products: of units, lengths alone have powers.
 pub(crate) fn may_be_product(tokens: &[Token]) -> bool {
     let unit = |token: &Token| match &token.kind {
         Kind::Word(run) => Some(run.to_lowercase()).filter(|run| is_unit_abbreviation(run)),

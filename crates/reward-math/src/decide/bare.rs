@@ -21,13 +21,9 @@ pub(super) fn variants(response: &[Node], gold: &[Node]) -> impl Iterator<Item =
 }
 
 /// Returns both answers with each reading changed, beside those of the other; `None` if that changes nothing.
-fn changed(
-    response: &[Node],
-    gold: &[Node],
-    change: impl Fn(&Node, &[Node]) -> Node,
-) -> Option<Both> {
+fn changed(response: &[Node], gold: &[Node], by: impl Fn(&Node, &[Node]) -> Node) -> Option<Both> {
     let all = |nodes: &[Node], others: &[Node]| -> Vec<Node> {
-        nodes.iter().map(|node| change(node, others)).collect()
+        nodes.iter().map(|node| by(node, others)).collect()
     };
     let (first, second) = (all(response, gold), all(gold, response));
     (first != response || second != gold).then_some((first, second))
@@ -161,8 +157,7 @@ fn named(expression: &Expression, primes: bool) -> Expression {
 
 /// Returns `x''` for `d^2x/dt^2` and `\ddot x`; other names stay.
 fn with_primes(name: &str) -> String {
-    let derivative = pattern!(r"^d(?:\^([0-9]))?([^/]+)/d[^/]+$");
-    if let Some(parts) = derivative.captures(name) {
+    if let Some(parts) = pattern!(r"^d(?:\^([0-9]))?([^/]+)/d[^/]+$").captures(name) {
         let order = parts.get(1).and_then(|order| order.as_str().parse().ok()).unwrap_or(1);
         return parts[2].to_owned() + &"'".repeat(order);
     }

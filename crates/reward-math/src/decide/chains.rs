@@ -161,8 +161,7 @@ impl Comparison {
                 return Ok(false);
             };
             let factor = multiple.get_or_insert_with(|| top / bottom);
-            let scaled = second.scaled(factor);
-            if !self.algebra.equal(&first, &scaled)? {
+            if !self.algebra.equal(&first, &second.scaled(factor))? {
                 return Ok(false);
             }
         }
@@ -332,8 +331,7 @@ impl Comparison {
             return Ok(None);
         }
         let (before, value) = (self.algebra.normalise(before)?, self.algebra.normalise(value)?);
-        let equal = self.algebra.equal(&before, &value)?;
-        Ok(equal.then(|| last.clone()))
+        Ok(self.algebra.equal(&before, &value)?.then(|| last.clone()))
     }
 
     /// Returns true if a member of a calculation rounds to the decimal that it is said to equal.

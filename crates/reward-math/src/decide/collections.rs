@@ -126,8 +126,7 @@ impl Comparison {
         self.ordered(a, b)
     }
 
-    /// Compares the values of `a = 1, b = 2` with bare ones: in the order written or that of the names, but roots
-    /// `x_1 = 1, x_2 = 2` in any.
+    /// Compares the values of `a = 1, b = 2` with bare ones, in this order or that of the names; roots `x_1, x_2` in any.
     fn labelled_values(
         &mut self,
         labelled: &[Node],
@@ -291,7 +290,6 @@ fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
     Some(numbers)
 }
 
-/// Returns the different units of values.
 fn units(items: &[Node]) -> BTreeSet<&str> {
     items.iter().filter_map(Node::unit).collect()
 }

@@ -8,11 +8,7 @@ use crate::expression::Expression;
 
 impl Comparison {
     /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
-    pub(super) fn differ_by_constant(
-        &mut self,
-        left: &Expression,
-        right: &Expression,
-    ) -> Result<bool> {
+    pub(super) fn differ_by_constant(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
         // The terms beside the constant, and their only variable.
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
@@ -29,10 +25,10 @@ impl Comparison {
             let name = usual.filter(|name| *name != "C")?.clone();
             Some((rest, name))
         };
-        if left.calls("abs") != right.calls("abs") {
+        if a.calls("abs") != b.calls("abs") {
             return Ok(false);
         }
-        let (Some((left, name)), Some((right, other))) = (split(left), split(right)) else {
+        let (Some((left, name)), Some((right, other))) = (split(a), split(b)) else {
             return Ok(false);
         };
         let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));

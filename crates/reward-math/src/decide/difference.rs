@@ -2,8 +2,7 @@
 
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
-use crate::verdict::Side;
-use crate::witness::Values;
+use crate::verdict::{Side, Values};
 
 /// Parts of two answers that differ, the response's side first.
 #[derive(Debug, Clone)]
@@ -42,10 +41,7 @@ impl Difference {
 
 /// Returns the sides and the relations of a chain.
 pub(super) fn chain(node: &Node) -> Option<(&[Node], &[Relation])> {
-    match node {
-        Node::Chain { sides, relations } => Some((sides, relations)),
-        _ => None,
-    }
+    if let Node::Chain { sides, relations } = node { Some((sides, relations)) } else { None }
 }
 
 pub(super) fn is_equation(node: &Node) -> bool {

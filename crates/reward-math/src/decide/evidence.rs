@@ -7,9 +7,8 @@ use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::normal_form;
-use crate::numeric::{self, EnclosureComparison};
-use crate::verdict::{Rung, Side};
-use crate::witness::{Values, Witness};
+use crate::numeric::{self, Enclosures};
+use crate::verdict::{Rung, Side, Values, Witness};
 
 /// Most members that one without a partner is shown to differ from.
 const MOST_MEMBERS: usize = 64;
@@ -22,7 +21,6 @@ impl Comparison {
         Ok((false, rung))
     }
 
-    /// Notes different shapes.
     pub(super) fn shapes(
         &mut self,
         rung: Rung,
@@ -72,7 +70,7 @@ impl Comparison {
 
     pub(super) fn apart(&mut self, a: &Expression, b: &Expression) -> Option<Values> {
         match numeric::compare(a, b, &mut self.enclosure_fuel) {
-            EnclosureComparison::Different(apart) => Some(*apart),
+            Enclosures::Different(apart) => Some(*apart),
             _ => None,
         }
     }

@@ -189,8 +189,7 @@ fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
     }
 }
 
-/// Returns the number at each place of "all odd integers greater than 1", "positive multiples of 6", "powers of 2", from
-/// `low` on if that is known.
+/// Returns the number at each place of "odd integers above 1", "positive multiples of 6", "powers of 2", from `low` on.
 fn described(words: &str, low: Option<i64>) -> Vec<Expression> {
     let kind = pattern!(
         r"(?x)^(?:[a-z]\x20|value\x20|is\x20|any\x20|all\x20|every\x20|the\x20|set\x20|of\x20)*

@@ -54,8 +54,7 @@ fn infinite(value: &Expression) -> Ordering {
     }
 }
 
-/// A region, or why there is none: an error, or `None` for no part of the line, for one of another line, and for ends that
-/// cannot be ordered.
+/// A region or an error; `None` for no part of the line, one of another line, or one whose ends cannot be ordered.
 pub(super) type Part<T = Region> = std::result::Result<T, Option<ParseError>>;
 
 /// Returns `None` for an answer without a region.
@@ -66,11 +65,6 @@ fn known<T>(part: Part<T>) -> Result<Option<T>> {
 impl Region {
     pub(super) fn line() -> Self {
         Self::between(Cut::lowest(), Cut::highest())
-    }
-
-    fn is_line(&self) -> bool {
-        let end = |cut: &Cut| infinite(&cut.value);
-        matches!(self.cuts.as_slice(), [low, high] if end(low).is_lt() && end(high).is_gt())
     }
 
     fn between(low: Cut, high: Cut) -> Self {
@@ -178,7 +172,8 @@ impl Comparison {
         let takes_out = |item: &Node| matches!(item, Node::Chain { relations, .. } if relations.contains(&Relation::NotEqual));
         if !items.iter().any(takes_out) {
             let union = self.fold(items, Combination::Union)?;
-            if !union.is_line() {
+            let ends = union.cuts.iter().map(|cut| infinite(&cut.value));
+            if !ends.eq([Ordering::Less, Ordering::Greater]) {
                 return Ok(union);
             }
         }
@@ -278,17 +273,12 @@ impl Comparison {
         }
         let mut steps = sides.windows(2).zip(relations);
         steps.try_fold(Region::line(), |region, (pair, relation)| {
-            let part = self.solve_inequality(&pair[0], *relation, &pair[1])?;
+            let part = self.inequality(&pair[0], *relation, &pair[1])?;
             self.combine(&region, &part, Combination::Intersection)
         })
     }
 
-    pub(super) fn combine(
-        &mut self,
-        left: &Region,
-        right: &Region,
-        combination: Combination,
-    ) -> Part {
+    pub(super) fn combine(&mut self, left: &Region, right: &Region, by: Combination) -> Part {
         let variable = match (&left.variable, &right.variable) {
             (Some(a), Some(b)) if a != b => return Err(None),
             (a, b) => a.clone().or_else(|| b.clone()),
@@ -296,7 +286,7 @@ impl Comparison {
         if left.cuts.len() + right.cuts.len() > MAX_CUTS {
             return Err(None);
         }
-        let holds = |in_left: bool, in_right: bool| match combination {
+        let holds = |in_left: bool, in_right: bool| match by {
             Combination::Union => in_left || in_right,
             Combination::Intersection => in_left && in_right,
             Combination::Difference => in_left && !in_right,

@@ -182,8 +182,7 @@ fn listed(response: &str) -> Option<Range<usize>> {
     several.then_some(text)
 }
 
-/// Returns the value behind the verb of the last sentence, before an explanation with other numbers: "the minimum is −3,
-/// attained at x = 1".
+/// Returns the value behind the last sentence's verb, before other numbers: "the minimum is −3, attained at x = 1".
 fn stated(response: &str) -> Option<Range<usize>> {
     let value = pattern!(concat!(
         r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:‹verb of a value›) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?",
@@ -220,8 +219,7 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
         r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set|coordinates|vector|pair|triple) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
     );
     let text = captured_at_end(structure, response)?;
-    let words = pattern!(r"[a-zA-Z]{3}").is_match(&response[text.clone()]);
-    (!words).then_some(text)
+    (!pattern!(r"[a-zA-Z]{3}").is_match(&response[text.clone()])).then_some(text)
 }
 
 /// Returns the formula without words behind the last verb or equals sign: "so P = (8, −2)", "amounts to 36π".

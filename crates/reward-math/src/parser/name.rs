@@ -94,8 +94,7 @@ impl Parser {
         Expression::Symbol(name)
     }
 
-    /// Returns true before a number or letter alone in brackets: `I(0)` and `I(-1)` are function values, `N(N + 1)` a
-    /// product.
+    /// Returns true before a number or letter alone in brackets: `I(-1)` is a function value, `N(N + 1)` a product.
     fn at_argument(&self) -> bool {
         let sign = usize::from(self.symbol_at(1, '-'));
         let name = |kind: &Kind| match kind {
@@ -106,8 +105,7 @@ impl Parser {
         self.peek_at(1 + sign).is_some_and(name) && self.symbol_at(2 + sign, ')')
     }
 
-    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function, as is
-    /// `u(x, t)`.
+    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter, and for `u(x, t)`: function values.
     fn at_usual_argument(&self, name: &str) -> bool {
         let letter = name.split('_').next().unwrap_or_default();
         let of_several = lists("u v w z \\phi \\varphi \\psi \\rho \\theta", letter)
@@ -205,8 +203,7 @@ impl Parser {
             if !(parser.eat_symbol('_') || parser.eat_symbol('^')) {
                 return Err(parser.unexpected("the number chosen, as in `_{10}C_3`"));
             }
-            let k = parser.argument()?;
-            Ok(counted(&name, n, k))
+            Ok(counted(&name, n, parser.argument()?))
         })
     }
 }
