@@ -113,9 +113,9 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
         return None;
     }
     let quoted = rule == Rule::Tag && response[..span.start].ends_with('"');
-    let extracted = Extracted::new(response, rule, span);
-    let text = quoted.then(|| unescaped(&extracted.text)).flatten();
-    Some(Extracted { text: text.unwrap_or_else(|| extracted.text.clone()), ..extracted })
+    let Extracted { text, rule, span } = Extracted::new(response, rule, span);
+    let plain = quoted.then(|| unescaped(&text)).flatten();
+    Some(Extracted { text: plain.unwrap_or(text), rule, span })
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {

@@ -74,17 +74,14 @@ impl Gold {
             return words.map_or(nothing, |words| self.verify_answer(&words));
         };
         let verdict = self.compared(response, &extracted);
-        let restated = |question: &Arc<Question>| {
-            restated::restates(&extracted.text, &self.answer, question.text())
+        let Some(question) = self.asked_text().filter(|_| verdict.is_right()) else {
+            return verdict;
         };
-        if verdict.is_right() && self.question.as_ref().is_some_and(restated) {
+        if restated::restates(&extracted.text, &self.answer, question) {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::Restated };
         }
-        let ordered = verdict.is_right().then(|| {
-            let question = self.question.as_ref()?.text();
-            labels::in_blanks(&extracted.text, &self.answer, question, &self.options)
-        });
-        ordered.flatten().filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
+        let ordered = labels::in_blanks(&extracted.text, &self.answer, question, &self.options);
+        ordered.filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
     }
 
     /// Compares the answer of a response, also as its surroundings let it be read.
@@ -125,9 +122,7 @@ impl Gold {
             self.time(extracted),
             self.words_at_the_end(response).filter(|_| unmarked || extracted.rule == Rule::Bold),
             unmarked.then(|| self.choice_at_the_end(response)).flatten(),
-            self.question
-                .as_ref()
-                .and_then(|question| labels::asked(&extracted.text, question.text())),
+            self.asked_text().and_then(|question| labels::asked(&extracted.text, question)),
         ];
         let right =
             |answer: &String| if_right(&Answer::parse(answer).ok()?, &self.answer, &self.options);
@@ -143,7 +138,7 @@ impl Gold {
             texts.into_iter().find_map(|text| choices.verdict(text, &self.answer, &self.options))
         };
         let one_of_several = || {
-            let question = self.question.as_ref()?.text();
+            let question = self.asked_text()?;
             labels::one_of_several(&extracted.text, &self.answer, question, &self.options)
         };
         others.iter().find_map(right).or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
@@ -155,8 +150,12 @@ impl Gold {
     }
 
     fn choices(&self) -> Option<&Choices> {
-        let question = self.question.as_ref()?;
-        Some(self.choices.get_or_init(|| Choices::of(question.text())))
+        let question = self.asked_text()?;
+        Some(self.choices.get_or_init(|| Choices::of(question)))
+    }
+
+    fn asked_text(&self) -> Option<&str> {
+        self.question.as_deref().map(Question::text)
     }
 
     /// Returns the items of a list in JSON; none where the ground truth may be an open interval.

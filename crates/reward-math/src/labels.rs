@@ -41,8 +41,7 @@ pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
     Some(separators.replace_all(&answer[all.end()..end], "").into_owned())
 }
 
-/// Compares the values for several blanks of a question, "$a =$ ____, $b =$ ____", in their order; `None` unless the ground
-/// truth has as many values as there are blanks.
+/// Compares the values for several blanks, "$a =$ ____, $b =$ ____", in order; `None` unless there are as many values.
 pub(crate) fn in_blanks(
     text: &str,
     gold: &Answer,

@@ -82,11 +82,10 @@ impl Printer {
             }
             Node::Chain { sides, relations } => self.chain(reading, sides, relations),
             Node::Matrix(rows) => {
-                let mut printed = Vec::with_capacity(rows.len());
-                for row in rows {
-                    let row: Vec<String> = row.iter().map(|entry| self.value(entry)).collect();
-                    printed.push(row.join(" & "));
-                }
+                let row = |row: &Vec<Expression>| {
+                    row.iter().map(|entry| self.value(entry)).collect::<Vec<_>>().join(" & ")
+                };
+                let printed: Vec<String> = rows.iter().map(row).collect();
                 format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", printed.join(" \\\\ "))
             }
             Node::Piecewise(pieces) => {
@@ -170,16 +169,14 @@ impl Printer {
                 .iter()
                 .all(|relation| matches!(relation, Relation::Greater | Relation::GreaterEqual));
         let mut printed: Vec<String> = sides.iter().map(|side| self.node(side)).collect();
-        let mut signs: Vec<Relation> = relations.to_vec();
+        for (side, relation) in printed[1..].iter_mut().zip(relations) {
+            let sign = if downwards { relation.flipped() } else { *relation }.sign();
+            *side = if downwards { format!("{side} {sign}") } else { format!("{sign} {side}") };
+        }
         if downwards {
             printed.reverse();
-            signs = signs.iter().rev().map(|relation| relation.flipped()).collect();
         }
-        let mut text = printed.remove(0);
-        for (relation, side) in signs.into_iter().zip(printed) {
-            text = format!("{text} {} {side}", relation.sign());
-        }
-        text
+        printed.join(" ")
     }
 
     /// Returns an equation or inequality as `p = 0` with coprime integer coefficients, the first of them positive.

@@ -1,14 +1,13 @@
 //! Lexer from folded text to tokens: removes LaTeX decoration, recognises numbers and words.
 
+use std::sync::LazyLock;
+
 use dashu::Rational;
 
 mod command;
-mod name;
 mod number;
 
-use name::{is_unit_abbreviation, is_word, split_function};
-
-use crate::table::{captured, lists, pattern};
+use crate::table::{Table, captured, lists, pattern};
 use crate::verdict::ParseError;
 use crate::words::{self, is_conjunction};
 
@@ -16,6 +15,9 @@ use crate::words::{self, is_conjunction};
 pub(crate) const MAX_TOKENS: usize = 32 * 1024;
 /// Most digits one literal may have.
 const MAX_DIGITS: usize = 4096;
+
+/// Names of functions, abbreviations of units, and short words that are no products of variables.
+static NAMES: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("token/names.txt"), ' '));
 
 /// One token, and whether space is before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -282,4 +284,53 @@ pub(crate) fn group(text: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// Returns true if a run of two or more letters is a word or name rather than a product of variables.
+fn is_word(run: &str) -> bool {
+    // `NO` and `OR` are segments of a figure.
+    if run.len() == 2
+        && run.bytes().all(|byte| byte.is_ascii_uppercase())
+        && !matches!(run, "AM" | "PM")
+    {
+        return false;
+    }
+    let lower = run.to_lowercase();
+    let mut characters = run.chars();
+    // "May", "Tom", "Red".
+    let capitalised = characters.next().is_some_and(char::is_uppercase)
+        && run.chars().count() >= 3
+        && characters.all(char::is_lowercase);
+    run.chars().count() >= 4 && !is_product(run)
+        || capitalised
+        || !run.is_ascii()
+        || run == "Rs"
+        || NAMES.name(&lower).is_some_and(|kind| {
+            // `dM`, `mM`: a differential, two masses.
+            kind != "unit" || !run.ends_with('M')
+        })
+}
+
+/// Returns true for `mghR`: letters of both cases without a vowel, and no unit such as `mmHg`.
+fn is_product(run: &str) -> bool {
+    let capitals = run.chars().skip(1).any(|c| c.is_ascii_uppercase());
+    let small = run.chars().any(|c| c.is_ascii_lowercase());
+    capitals
+        && small
+        && run.is_ascii()
+        && !run.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+        && run != "mmHg"
+}
+
+/// Returns true for an abbreviation of a unit, which is one only after a number: `mg\sin\theta` is a product.
+fn is_unit_abbreviation(run: &str) -> bool {
+    NAMES.name(run) == Some("unit")
+}
+
+/// Splits `sinx` and `lny` into the function and its argument.
+fn split_function(run: &str) -> Option<(&str, char)> {
+    let argument = run.chars().next_back().filter(|c| matches!(c, 'x' | 'y'))?;
+    let name = &run[..run.len() - 1];
+    matches!(name, "sin" | "cos" | "tan" | "cot" | "sec" | "csc" | "ln" | "log" | "lg" | "exp")
+        .then_some((name, argument))
 }

@@ -15,8 +15,7 @@ const RATIO_FUEL: u64 = 1000;
 const STEP_FUEL: u64 = 20_000;
 
 impl Algebra {
-    /// Returns the value of `\sum_{k=0}^{2024} 3^k` or `\sum_{k=1}^{100} k^2`; `None` if an end is no integer, or the
-    /// terms hold other names or functions.
+    /// Returns the value of `\sum_{k=1}^{100} k^2`; `None` if an end is no integer, or a term holds other names or functions.
     pub(super) fn series(&mut self, name: &str, parts: &[Expression]) -> Result<Option<Fraction>> {
         let [Expression::Symbol(index), low, high, body] = parts else { return Ok(None) };
         let plain = body.variables().iter().all(|name| name == index)

@@ -13,10 +13,11 @@ type Arguments = BTreeMap<String, String>;
 /// The readings of the response and of the ground truth.
 type Both = (Vec<Node>, Vec<Node>);
 
+type Way = fn(&[Node], &[Node]) -> Option<Both>;
+
 /// Returns the other ways to read both answers.
 pub(super) fn variants(response: &[Node], gold: &[Node]) -> impl Iterator<Item = Both> {
-    let ways: [fn(&[Node], &[Node]) -> Option<Both>; 4] =
-        [bare, as_products, in_radians, with_planck];
+    let ways: [Way; 4] = [bare, as_products, in_radians, with_planck];
     ways.into_iter().filter_map(move |way| way(response, gold))
 }
 

@@ -150,9 +150,8 @@ fn pieces(node: &Node) -> &[Piece] {
 fn variable(node: &Node) -> Option<String> {
     let of_region = |piece: &Piece| piece.region.as_ref().map(Node::names);
     let of_words = |piece: &Piece| Some([piece.divisor()?.0.to_owned()].into());
-    let names =
-        pieces(node).iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece)));
-    let names: Vec<_> = names.collect();
+    let of_piece = |piece| of_region(piece).or_else(|| of_words(piece));
+    let names: Vec<_> = pieces(node).iter().filter_map(of_piece).collect();
     let name = single(names.first()?.iter().cloned())?;
     names.iter().all(|names| names.len() == 1 && names.contains(&name)).then_some(name)
 }

@@ -168,8 +168,7 @@ impl Comparison {
         Ok(multiple.is_some())
     }
 
-    /// Returns true if both equations are linear in a variable, and equal once its coefficients are:
-    /// `y/2 = \sin x \cos x` and `y = \sin 2x`.
+    /// Returns true for `y/2 = \sin x \cos x` and `y = \sin 2x`: linear in a variable, and equal once its coefficients are.
     fn same_equation(&mut self, a: &[Node], b: &[Node]) -> Result<bool> {
         let zero = |sides: &[Node]| Some(sides[0].plain()?.clone() - sides[1].plain()?.clone());
         let (Some(p), Some(q)) = (zero(a), zero(b)) else { return Ok(false) };

@@ -95,11 +95,10 @@ impl Comparison {
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
                     // `5, 5, 2` is not `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
-                    let says_multiplicity = |value: &Node| {
-                        value.unit().is_some_and(|unit| unit.contains("multiplicity"))
-                    };
-                    let one_by_one = values.len() == others.len()
-                        || values.iter().chain(&others).any(says_multiplicity);
+                    let counts =
+                        |node: &Node| node.unit().unwrap_or_default().contains("multiplicity");
+                    let one_by_one =
+                        values.len() == others.len() || values.iter().chain(&others).any(counts);
                     return self.matched(&values, &others, bare && one_by_one);
                 }
                 _ => {}

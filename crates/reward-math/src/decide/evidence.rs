@@ -41,9 +41,8 @@ impl Comparison {
     pub(super) fn witness(&mut self, difference: Difference) -> Option<Witness> {
         match difference {
             Difference::Expressions(Expression::Number(a), Expression::Number(b)) => {
-                let exactly = |part: Rational| [part.to_string(), part.to_string()];
-                let number = |number: &Rational| [number.clone(), Rational::ZERO].map(exactly);
-                let (response, ground_truth) = (number(&a), number(&b));
+                let ends = |part: &Rational| [part.to_string(), part.to_string()];
+                let [response, ground_truth] = [&a, &b].map(|n| [ends(n), ends(&Rational::ZERO)]);
                 let values = Values { point: Vec::new(), response, ground_truth };
                 (a != b).then_some(Witness::Values(values))
             }

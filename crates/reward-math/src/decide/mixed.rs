@@ -79,8 +79,7 @@ impl Comparison {
                 Node::Value { expression: Expression::Function(name, arguments), .. },
                 Node::List { open: '(', items, .. },
             ) if is_point_name(name) && arguments.len() > 1 => {
-                let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
-                self.ordered(&point, items)
+                self.ordered(&Node::entries(std::slice::from_ref(arguments)), items)
             }
             (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                 return self.unit_vectors(expression, items);
@@ -91,8 +90,7 @@ impl Comparison {
                     expression.variables().iter().find(|name| is_identity(name, rows))
                     && self.vanishes(&expression.with(name, &Expression::integer(0)))? =>
             {
-                let entries = identity(expression, name, rows.len());
-                self.ordered(&entries, &Node::entries(rows))
+                self.ordered(&identity(expression, name, rows.len()), &Node::entries(rows))
             }
             (Node::Value { expression, .. }, Node::Matrix(rows))
                 if rows.iter().all(|row| row.len() == 1) =>

@@ -34,12 +34,10 @@ impl Comparison {
         }
         // `n = 4k \text{ or } n = 4k + 1`
         if let (Some(parts), Some(others)) = (parts(response), parts(gold)) {
-            let same =
-                |comparison: &mut Self, a: &Answer, b: &Answer| comparison.same_progression(a, b);
             let lone = |_: &Answer, _: Vec<&Answer>| {
                 Difference::Shapes("a progression".to_owned(), "no such progression".to_owned())
             };
-            return Ok(self.one_to_one(&parts, &others, same, lone)?.0);
+            return Ok(self.one_to_one(&parts, &others, Self::same_progression, lone)?.0);
         }
         let others = progressions(gold);
         for a in progressions(response) {

@@ -75,15 +75,13 @@ impl Comparison {
             return if literals { self.expressions(a, b) } else { finding };
         }
         for renamed in with_same_constants(&first, &second) {
-            let renamed = self.expressions(&renamed, &second)?;
-            if renamed.0 {
-                return Ok(renamed);
+            if let found @ (true, _) = self.expressions(&renamed, &second)? {
+                return Ok(found);
             }
         }
         // In a rational function `C` may be a number of the problem.
-        if self.differ_by_constant(&first, &second)?
-            || !first.is_rational_function() && self.rescaled(&first, &second)?
-        {
+        let free = !first.is_rational_function();
+        if self.differ_by_constant(&first, &second)? || free && self.rescaled(&first, &second)? {
             return Ok((true, Rung::Enclosure));
         }
         finding

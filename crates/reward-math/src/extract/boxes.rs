@@ -72,8 +72,7 @@ fn contents(response: &str, boxes: &[(usize, Range<usize>)]) -> Vec<String> {
     }
 }
 
-/// Returns the boxes of the last paragraph together, or what stands in bold in a text without boxes, if there are so many:
-/// "**17** years old, and Anna is **8**".
+/// Returns the boxes of the last paragraph, or what is bold without boxes, if so many: "**17** years old, Anna is **8**".
 pub(crate) fn all_of_last_paragraph(response: &str, count: usize) -> Option<String> {
     let response = response.trim_end();
     let start = response.rfind("\n\n").map_or(0, |end| end + 2);
@@ -159,8 +158,8 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
     let labels: Vec<(&str, usize)> = labels.collect();
     let in_order =
         ["a b c d e f g h", "1 2 3 4 5 6 7 8", "First Second Third"].iter().any(|names| {
-            let name = |(label, _): &(&'_ str, usize)| label.trim_start_matches("Case ").to_owned();
-            labels.iter().map(name).eq(names.split(' ').take(labels.len()).map(str::to_owned))
+            let written = labels.iter().map(|(label, _)| label.trim_start_matches("Case "));
+            written.eq(names.split(' ').take(labels.len()))
         });
     if labels.len() < 2 || !in_order {
         return None;

@@ -32,8 +32,7 @@ pub(super) fn end(response: &str) -> usize {
     response.len()
 }
 
-/// Returns the place of the only number in words of a last sentence without digits and formulas, "they need four vans", or
-/// of what it says in place of one, "does not exist".
+/// Returns the place of the only number in words of a last sentence, "they need four vans", or of "does not exist".
 pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let start = sentence(text);
     let last = &text[start..];

@@ -40,17 +40,15 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
             return Some((place, Rule::LastSentence)).filter(|_| !gives_up);
         }
         // "… gets us to **July 4**.", before a remark
-        let marked =
-            || bold::at_the_end(concluded).filter(|_| concluded.len() < response.trim_end().len());
-        if let Some(bold) = marked() {
+        let goes_on = concluded.len() < response.trim_end().len();
+        if let Some(bold) = bold::at_the_end(concluded).filter(|_| goes_on) {
             return Some((bold, Rule::Bold));
         }
         let place = NUMBERS.iter().find_map(|find| find(concluded)).filter(|_| !gives_up)?;
         (!words::makes_another(&concluded[..place.start])).then_some((place, Rule::LastNumber))
     };
-    let letter = || Some((last_letter(concluded)?, Rule::LastLetter));
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
-        .or_else(letter)
+        .or_else(|| first_of(concluded, &[(last_letter, Rule::LastLetter)]))
         .or_else(number)
         .or_else(|| first_of(response, &[(last_sentence, Rule::LastSentence)]))
 }

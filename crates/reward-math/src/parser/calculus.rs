@@ -144,8 +144,7 @@ fn derived(sign: &str, variable: &str, order: Option<&Rational>, body: Expressio
     }
 }
 
-/// Splits a term from the differential at its end, or at the end of its numerator: the term, the variable, and the
-/// differentials behind it, which belong to integrals about this one.
+/// Splits a term from its differential: the term, the variable, and the differentials behind it, of outer integrals.
 fn without_differential(term: &Expression) -> Option<(Expression, Expression, Vec<Expression>)> {
     match term {
         Expression::Product(factors) => {

@@ -15,8 +15,7 @@ const MAX_STEPS_IN_BASES: usize = 8 * MAX_DIGITS_IN_BASE * MAX_DIGITS_IN_BASE;
 
 /// The number that digits, a point and commas mean in a base; `None` where one is no digit of it.
 ///
-/// The base or its negative lies in `2..=36`. The work is quadratic in the digits: one product of the value a digit, and
-/// one division.
+/// The base or its negative lies in `2..=36`. The work is quadratic in the digits.
 pub(crate) fn in_base(digits: &str, base: i32) -> Option<Rational> {
     let (mut value, mut places) = (Integer::ZERO, None);
     for c in digits.chars().filter(|c| *c != ',') {
@@ -156,7 +155,7 @@ impl Parser {
         }
         let primary = "a number, a variable or a bracket";
         match self.peek().cloned() {
-            Some(Kind::Letter('d')) if self.at_derivative() => Ok(self.derivative()),
+            Some(Kind::Letter('d')) if let Some(derivative) = self.derivative() => Ok(derivative),
             Some(Kind::Letter(c)) => {
                 self.advance();
                 self.variable(c.to_string())

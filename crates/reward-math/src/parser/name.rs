@@ -76,22 +76,18 @@ impl Parser {
             && close(self.position + 1).map(|end| end + 1) == close(self.position)
     }
 
-    /// Returns true before `dy/dx`, which is no quotient whose `d` cancels.
-    pub(super) fn at_derivative(&self) -> bool {
-        let letter = |ahead| matches!(self.peek_at(ahead), Some(Kind::Letter(_)));
-        let slash = self.symbol_at(2, '/');
-        let below = matches!(self.peek_at(3), Some(Kind::Letter('d')));
-        slash && below && letter(1) && letter(4)
-    }
-
-    pub(super) fn derivative(&mut self) -> Expression {
-        let letters = (0..5).filter_map(|ahead| match self.peek_at(ahead)? {
-            Kind::Letter(letter) | Kind::Symbol(letter) => Some(*letter),
+    /// Parses `dy/dx` as a name: it is no quotient whose `d` cancels.
+    pub(super) fn derivative(&mut self) -> Option<Expression> {
+        let character = |ahead| match self.peek_at(ahead)? {
+            Kind::Letter(c) | Kind::Symbol(c) => Some(*c),
             _ => None,
-        });
-        let name = letters.collect();
-        self.position += 5;
-        Expression::Symbol(name)
+        };
+        let characters = [0, 1, 2, 3, 4].map(character);
+        let [Some('d'), Some(y), Some('/'), Some('d'), Some(x)] = characters else { return None };
+        (y.is_alphabetic() && x.is_alphabetic()).then(|| {
+            self.position += 5;
+            Expression::Symbol(format!("d{y}/d{x}"))
+        })
     }
 
     /// Returns true before a number or letter alone in brackets: `I(-1)` is a function value, `N(N + 1)` a product.
