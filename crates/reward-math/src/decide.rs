@@ -102,11 +102,10 @@ fn is_identity(step: &Answer, fuel: u64) -> bool {
     let Ok([Node::Chain { sides, relations }, ..]) = step.readings.as_deref() else { return false };
     let equations = relations.iter().all(|relation| *relation == Relation::Equal);
     let mut comparison = Comparison::new(fuel);
-    let equal = |pair: &[Node]| match (pair[0].plain(), pair[1].plain()) {
-        (Some(a), Some(b)) => {
+    let equal = |pair: &[Node]| {
+        pair[0].plain().zip(pair[1].plain()).is_some_and(|(a, b)| {
             a.has_variable() && comparison.expressions(a, b).is_ok_and(|(equal, _)| equal)
-        }
-        _ => false,
+        })
     };
     equations && sides.windows(2).all(equal)
 }

@@ -110,14 +110,12 @@ pub(crate) fn in_letters(tokens: &[Token]) -> Option<Vec<Token>> {
 
 /// Returns true for `12mL^2`, `2mg/k` and `2mg`, which may be products: of units, lengths alone have powers.
 pub(crate) fn may_be_product(tokens: &[Token]) -> bool {
-    let unit = |token: &Token| match &token.kind {
-        Kind::Word(run) => Some(run.to_lowercase()).filter(|run| is_unit_abbreviation(run)),
-        _ => None,
-    };
-    let is_length = |run: &str| lists("cm mm km dm ft mi yd hr", run);
     let is_product = |(place, token): (usize, &Token)| {
+        let Kind::Word(run) = &token.kind else { return false };
+        let run = run.to_lowercase();
+        let is_length = lists("cm mm km dm ft mi yd hr", &run);
         let power = tokens.get(place + 1).is_some_and(|next| next.kind.is_any("^/", ""));
-        unit(token).is_some_and(|run| run == "mg" || power && !is_length(&run))
+        is_unit_abbreviation(&run) && (run == "mg" || power && !is_length)
     };
     tokens.iter().enumerate().any(is_product)
 }

@@ -71,15 +71,16 @@ fn parts(answer: &Answer) -> Option<Vec<Answer>> {
     let Node::List { open: ' ', items, .. } = answer.readings.as_ref().ok()?.first()? else {
         return None;
     };
-    let numbered = answer.parameter.is_some() || items.iter().all(is_congruence);
+    let numbered =
+        answer.parameter.is_some() || items.iter().all(|item| congruence(item).is_some());
     let part = |item: &Node| Answer { readings: Ok(vec![item.clone()]), ..answer.clone() };
     let fits = (2..=MOST).contains(&items.len()) && numbered;
     fits.then(|| items.iter().map(part).collect())
 }
 
-fn is_congruence(item: &Node) -> bool {
-    let value = relation::labelled(item).map_or(item, |(_, value)| value);
-    value.plain().is_some_and(|value| value.is_call("pmod"))
+/// Returns the residue and the modulus, behind a label or without.
+fn congruence(node: &Node) -> Option<&[Expression]> {
+    relation::labelled(node).map_or(node, |(_, value)| value).plain()?.arguments_of("pmod")
 }
 
 fn at(number: &Expression, place: i64) -> Expression {
@@ -160,8 +161,7 @@ fn least(bound: &str) -> Option<i64> {
 
 /// Returns the number at each place of `n \equiv 3 \pmod 4`, of integers that a problem may call positive: from the residue on.
 fn residues(reading: &Node) -> Option<Vec<Expression>> {
-    let value = relation::labelled(reading).map_or(reading, |(_, value)| value);
-    let [residue, modulus] = value.plain()?.arguments_of("pmod")? else { return None };
+    let [residue, modulus] = congruence(reading)? else { return None };
     let modulus = modulus.as_integer().filter(|modulus| (2..=LARGEST).contains(modulus))?;
     let residue = residue.as_integer()?.rem_euclid(modulus);
     // The first multiple is 0 or, if it must be positive, the modulus.

@@ -234,12 +234,11 @@ impl Comparison {
             return i64::try_from(if cut.after || !value.is_int() { floor } else { floor - 1 })
                 .ok();
         }
-        let mut below = (-LARGEST..=LARGEST).take_while(|count| {
+        let below = (-LARGEST..=LARGEST).take_while(|count| {
             let count = Expression::integer(*count);
             numeric::order(&count, &cut.value, &mut self.enclosure_fuel) == Some(Ordering::Less)
         });
-        let last = below.by_ref().last();
-        last.filter(|last| *last < LARGEST)
+        below.last().filter(|last| *last < LARGEST)
     }
 
     fn fold(&mut self, parts: &[Node], combination: Combination) -> Part {
