@@ -85,7 +85,7 @@ impl Parser {
     }
 
     /// Returns the number of tokens of `\circ`, `{\circ}` or the letter `o`, `ahead` tokens from here; 0 if absent.
-    fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
+    pub(super) fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
         let is_mark = |kind: &Kind| {
             let letter = *kind == Kind::Letter('o') || kind.word() == Some("o");
             kind.is_command("circ") || with_letter && letter
@@ -100,15 +100,6 @@ impl Parser {
 
     pub(super) fn at_degree_mark(&self) -> bool {
         self.at_symbol('^') && self.degree_mark_length(1, true) > 0
-    }
-
-    /// Returns the value in degrees, if the mark follows.
-    pub(super) fn with_degree_mark(&mut self, value: Expression) -> Expression {
-        if !self.at_degree_mark() {
-            return value;
-        }
-        self.position += 1 + self.degree_mark_length(1, true);
-        Expression::function("degrees", [value])
     }
 
     /// Parses `15'` and `20''` after integer degrees; returns all of the angle.

@@ -141,7 +141,12 @@ impl Parser {
             self.position = start;
             return Ok(factor);
         };
-        Ok(self.with_degree_mark(Expression::Number(integer + top / bottom)))
+        let value = Expression::Number(integer + top / bottom);
+        if !self.at_degree_mark() {
+            return Ok(value);
+        }
+        self.position += 1 + self.degree_mark_length(1, true);
+        Ok(Expression::function("degrees", [value]))
     }
 
     /// Returns true before the `^{-1}` at the end of an answer: no function has an argument there.
