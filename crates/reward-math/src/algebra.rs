@@ -42,6 +42,7 @@ pub(crate) enum Atom {
 }
 
 /// Atoms of one comparison, and the fuel that is left.
+#[derive(Default)]
 pub(crate) struct Algebra {
     atoms: Vec<Atom>,
     ids: BTreeMap<Atom, u32>,
@@ -55,7 +56,7 @@ pub(crate) type Result<T> = std::result::Result<T, ParseError>;
 
 impl Algebra {
     pub(crate) fn new(fuel: u64) -> Self {
-        Self { atoms: Vec::new(), ids: BTreeMap::new(), fuel }
+        Self { fuel, ..Self::default() }
     }
 
     /// Pays for some work before it is done.
@@ -103,8 +104,7 @@ impl Algebra {
             Expression::Number(value) => Fraction::constant(value.clone()),
             Expression::Symbol(name) => self.symbol(name),
             Expression::Sum(items) => {
-                // Terms without denominators are summed in place, so that a long sum costs only the sum of its terms'
-                // costs.
+                // Terms without denominators are summed in place: a long sum costs no more than its terms.
                 let mut gathered = Polynomial::zero();
                 let mut rest = Fraction::zero();
                 for item in items {

@@ -3,7 +3,7 @@
 use dashu::Rational;
 
 use crate::expression::Expression;
-use crate::numeric::{self, EnclosureComparison};
+use crate::numeric::{self, Enclosures};
 use crate::relation::is_plain_function;
 use crate::table::pattern;
 
@@ -14,8 +14,7 @@ const MOST_ORDERS: usize = 5;
 /// Most limits and derivatives of one expression.
 const MOST_PLACES: usize = 8;
 
-/// Returns an expression with its limits and its derivatives of formulas calculated; `None` if it has none, too many, or
-/// some that cannot be.
+/// Returns an expression with its limits and derivatives calculated; `None` if it has none, too many, or unknown ones.
 pub(crate) fn calculated(expression: &Expression, fuel: &mut u64) -> Option<Expression> {
     let mut value = None;
     for _ in 0..MOST_PLACES {
@@ -190,13 +189,13 @@ fn limit(name: &str, end: &Expression, body: &Expression, fuel: &mut u64) -> Opt
         && base.holds(name)
     {
         let logarithm = Expression::function("ln", [(**base).clone()]);
-        let exponent = of_quotient(name, end, &((**exponent).clone() * logarithm), fuel)?;
+        let exponent = quotient_at(name, end, &((**exponent).clone() * logarithm), fuel)?;
         return Some(Expression::power(Expression::symbol("e"), exponent));
     }
-    of_quotient(name, end, &body, fuel)
+    quotient_at(name, end, &body, fuel)
 }
 
-fn of_quotient(
+fn quotient_at(
     name: &str,
     end: &Expression,
     body: &Expression,
@@ -237,9 +236,9 @@ fn plain(expression: &Expression) -> Expression {
 /// Returns true if a constant is 0; `None` if it is not known.
 fn vanishes(value: &Expression, fuel: &mut u64) -> Option<bool> {
     match numeric::compare(value, &Expression::integer(0), fuel) {
-        EnclosureComparison::Equal => Some(true),
-        EnclosureComparison::Different(_) => Some(false),
-        EnclosureComparison::Unknown => None,
+        Enclosures::Equal => Some(true),
+        Enclosures::Different(_) => Some(false),
+        Enclosures::Unknown => None,
     }
 }
 

@@ -145,8 +145,7 @@ type Mark = (char, Range<usize>);
 fn run(mark: &Pattern, question: &str) -> Vec<Mark> {
     let mut run: Vec<Mark> = Vec::new();
     for mark in mark.captures_iter(question) {
-        let (Some(all), Some(letter)) = (mark.get(0), mark.get(1)) else { continue };
-        let Some(letter) = letter.as_str().chars().next() else { continue };
+        let Some((all, letter)) = mark.get(0).zip(mark[1].chars().next()) else { continue };
         let letter = letter.to_ascii_uppercase();
         let first = if letter.is_ascii() { 'A' } else { '①' };
         let place = u32::from(letter) - u32::from(first);

@@ -34,18 +34,17 @@ pub struct RecipeScore {
 /// Its second and third comparison use `SymPy` and Math-Verify, which are not part of this crate; the ladder of this
 /// crate replaces them. `tests/it/recipe.rs` lists the differences on the recorded pairs.
 pub fn entropy_recipe(response: &str, ground_truth: &str) -> RecipeScore {
-    let Some(answer) = boxed(response).filter(|answer| !answer.is_empty()) else {
-        let verdict = Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer };
-        return RecipeScore { verdict, extracted: boxed(response).map(str::to_owned) };
-    };
+    let extracted = boxed(response);
     let gold = boxed(ground_truth).unwrap_or(ground_truth);
-    let verdict = if normalised(answer) == normalised(gold) {
-        Verdict::decided(true, Rung::Spelling)
-    } else {
-        Gold::parse(gold, &Options::strict())
-            .map_or_else(Verdict::of_faulty_gold, |gold| gold.verify_answer(answer))
+    let verdict = match extracted {
+        None | Some("") => Verdict::Unparsed { which: Side::Response, why: ParseError::NoAnswer },
+        Some(answer) if normalised(answer) == normalised(gold) => {
+            Verdict::decided(true, Rung::Spelling)
+        }
+        Some(answer) => Gold::parse(gold, &Options::strict())
+            .map_or_else(Verdict::of_faulty_gold, |gold| gold.verify_answer(answer)),
     };
-    RecipeScore { verdict, extracted: Some(answer.to_owned()) }
+    RecipeScore { verdict, extracted: extracted.map(str::to_owned) }
 }
 
 /// Returns the content of the last `\boxed{…}`, if the last box is of that form.

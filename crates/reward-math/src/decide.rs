@@ -27,8 +27,7 @@ use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
 use crate::table::pattern;
-use crate::verdict::{ParseError, Rung, Side, Verdict};
-use crate::witness::Witness;
+use crate::verdict::{ParseError, Rung, Side, Verdict, Witness};
 use crate::words;
 use difference::Difference;
 
@@ -82,8 +81,7 @@ pub(crate) fn decided(
         return (decided, None);
     }
     // The last of several facts does not stand for all.
-    let apart = !Comparison::names_facts(response, gold);
-    for end in ends.filter(|_| !verdict.is_right() && apart) {
+    for end in ends.filter(|_| !verdict.is_right() && !Comparison::names_facts(response, gold)) {
         if let Some(verdict) = if_right(end, gold, options)
             && alike.iter().all(agrees)
         {
@@ -104,11 +102,10 @@ fn is_identity(step: &Answer, fuel: u64) -> bool {
     let Ok([Node::Chain { sides, relations }, ..]) = step.readings.as_deref() else { return false };
     let equations = relations.iter().all(|relation| *relation == Relation::Equal);
     let mut comparison = Comparison::new(fuel);
-    let equal = |pair: &[Node]| match (pair[0].plain(), pair[1].plain()) {
-        (Some(a), Some(b)) => {
+    let equal = |pair: &[Node]| {
+        pair[0].plain().zip(pair[1].plain()).is_some_and(|(a, b)| {
             a.has_variable() && comparison.expressions(a, b).is_ok_and(|(equal, _)| equal)
-        }
-        _ => false,
+        })
     };
     equations && sides.windows(2).all(equal)
 }
@@ -218,12 +215,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         .chain(response.with_constants_of(gold).into_iter().map(ours))
         .chain(gold.with_constants_of(response).into_iter().map(theirs))
         .chain(response.with_constant_of_curve(gold).map(ours));
-    let bare = bare::bare(readings, gold_readings);
-    let products = bare::as_products(readings, gold_readings);
-    let radians = bare::in_radians(readings, gold_readings);
-    let planck = bare::with_planck(readings, gold_readings);
-    let others = bare.into_iter().chain(products).chain(radians).chain(planck);
-    for (readings, gold_readings) in renamed.chain(others) {
+    for (readings, gold_readings) in renamed.chain(bare::variants(readings, gold_readings)) {
         match comparison.readings(&readings, &gold_readings) {
             Ok((rung, places)) => return Decision::right(rung, places),
             Err(found) => {
@@ -316,6 +308,7 @@ fn choices(response: &Answer, gold: &Answer, fuel: u64) -> Option<Decision> {
 }
 
 /// One comparison with its atoms and its fuel.
+#[derive(Default)]
 pub(crate) struct Comparison {
     pub(crate) algebra: Algebra,
     /// Fuel left for interval arithmetic.
@@ -332,14 +325,8 @@ pub(crate) struct Comparison {
 
 impl Comparison {
     fn new(fuel: u64) -> Self {
-        Self {
-            algebra: Algebra::new(fuel),
-            enclosure_fuel: fuel.saturating_mul(2),
-            undecided: false,
-            quantified: false,
-            with_itself: false,
-            difference: None,
-        }
+        let enclosure_fuel = fuel.saturating_mul(2);
+        Self { algebra: Algebra::new(fuel), enclosure_fuel, ..Self::default() }
     }
 
     /// Returns the first equal pair of readings with rung and indices, or the first other result.
@@ -406,10 +393,7 @@ impl Comparison {
                 Ok((true, Rung::Words))
             }
             (Node::Words(a), Node::Words(b)) => self.shapes(Rung::Words, a, b),
-            (
-                Node::Builder { head: a, conditions: a_conditions },
-                Node::Builder { head: b, conditions: b_conditions },
-            ) => self.builders((a, a_conditions), (b, b_conditions)),
+            (Node::Builder { .. }, Node::Builder { .. }) => self.builders(left, right),
             (Node::Piecewise(a), Node::Piecewise(b)) => {
                 let finding = self.piecewise(a, b)?;
                 if finding.0 {

@@ -117,10 +117,7 @@ impl Expression {
     }
 
     pub(crate) fn as_symbol(&self) -> Option<&str> {
-        match self {
-            Self::Symbol(name) => Some(name),
-            _ => None,
-        }
+        if let Self::Symbol(name) = self { Some(name) } else { None }
     }
 
     pub(crate) fn is_symbol(&self, name: &str) -> bool {
@@ -188,10 +185,7 @@ impl Expression {
 
     /// Returns the expression with some of its symbols replaced.
     pub(crate) fn substituted(&self, value: &dyn Fn(&str) -> Option<Self>) -> Self {
-        self.replaced(&|node| match node {
-            Self::Symbol(name) => value(name),
-            _ => None,
-        })
+        self.replaced(&|node| value(node.as_symbol()?))
     }
 
     /// Returns the expression with the outermost nodes for which `new` has another replaced by it.

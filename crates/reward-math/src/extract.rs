@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use crate::options::Options;
-use crate::table::pattern;
+use crate::table::{captured, pattern};
 
 mod bold;
 mod boxes;
@@ -13,7 +13,6 @@ mod conclusion;
 mod echo;
 mod extracted;
 mod fallback;
-mod json;
 mod phrase;
 mod turn;
 
@@ -22,13 +21,12 @@ pub(crate) use echo::Question;
 pub use extracted::{Extracted, Rule};
 use extracted::{Finder, first_of, only, some_text, trimmed};
 pub(crate) use fallback::{gives_up, last_formula, only_number, value_of_sentence};
-pub(crate) use json::items;
 pub(crate) use phrase::letter_behind;
 
 /// Marks of an answer other than a box, in their order.
 const MARKED: [Finder; 7] = [
     (tag, Rule::Tag),
-    (json::value, Rule::Tag),
+    (json_value, Rule::Tag),
     (hash_marks, Rule::HashMarks),
     (phrase::letter_at_the_end, Rule::Phrase),
     (phrase::last_phrase, Rule::Phrase),
@@ -68,11 +66,7 @@ pub(crate) fn extract_answering(
         return extract(response, options);
     }
     // The question repeated behind an answer opens no other problem.
-    let mut unrepeated = only(response, 0..response.len(), &echoes);
-    if let Some(turn) = turn::own(&unrepeated) {
-        unrepeated = only(&unrepeated, turn, &[]);
-    }
-    find(&unrepeated, options)
+    extract(&only(response, 0..response.len(), &echoes), options)
 }
 
 /// Returns the text of the model's own turn, behind its closed thinking.
@@ -119,9 +113,9 @@ fn found(response: &str, options: &Options) -> Option<Extracted> {
         return None;
     }
     let quoted = rule == Rule::Tag && response[..span.start].ends_with('"');
-    let extracted = Extracted::new(response, rule, span);
-    let text = quoted.then(|| json::unescaped(&extracted.text)).flatten();
-    Some(Extracted { text: text.unwrap_or_else(|| extracted.text.clone()), ..extracted })
+    let Extracted { text, rule, span } = Extracted::new(response, rule, span);
+    let plain = quoted.then(|| unescaped(&text)).flatten();
+    Some(Extracted { text: plain.unwrap_or(text), rule, span })
 }
 
 fn tag(response: &str) -> Option<Range<usize>> {
@@ -137,4 +131,41 @@ fn hash_marks(response: &str) -> Option<Range<usize>> {
     let start = mark + heading.map_or(0, |heading| heading.end());
     let end = response[start..].find('\n').map_or(response.len(), |length| start + length);
     some_text(response, start..end)
+}
+
+/// Returns the value of the last `"answer":`: a text, a number or expression, the items of a list, an object.
+fn json_value(response: &str) -> Option<Range<usize>> {
+    let key = pattern!(r#"["'](?:final_|correct_)?answer["']\s*:\s*"#);
+    let key = key.find_iter(response).last()?.end();
+    let value = pattern!(
+        r#"(?x)^(?: "((?:[^"\\]|\\.)*)" | '((?:[^'\\\n]|\\.)*)' | \[((?:\s*"[^"]*"\s*,?)+)\]
+            | (\[(?:[^\[\]{}]|\[[^\[\]{}]*\])*\]|\{[^{}]*\})
+            | ([^\s"'\[{,}][^\n}]*?)\s*(?:,\s*["']|,?\s*(?:[}\n]|$)) )"#
+    );
+    let inner = captured(value, &response[key..])?;
+    some_text(response, key + inner.start()..key + inner.end())
+}
+
+/// Returns the text that a string of JSON stands for; backslashes of LaTeX may lack their second one.
+fn unescaped(text: &str) -> Option<String> {
+    let code = pattern!(r"\\u([0-9a-fA-F]{4})");
+    let single = pattern!(r#"\\(?:[\\"/n]|u[0-9a-fA-F]{4})"#).replace_all(text, "");
+    if text.contains("\\\\") && !single.contains('\\') {
+        return serde_json::from_str(&format!("\"{text}\"")).ok();
+    }
+    let character = |code: &regex::Captures<'_>| {
+        let number = u32::from_str_radix(&code[1], 16).ok();
+        number.and_then(char::from_u32).map_or_else(|| code[0].to_owned(), String::from)
+    };
+    code.is_match(text).then(|| code.replace_all(text, character).into_owned())
+}
+
+/// Returns the items of a list, or the matrix of a list of rows: `[[1, 0], [0, 1]]`.
+pub(crate) fn items(extracted: &Extracted) -> Option<String> {
+    let inner = extracted.text.strip_prefix('[')?.strip_suffix(']')?.trim();
+    let rows = pattern!(r"\[([^\[\]]*)\]").captures_iter(inner).map(|row| row[1].replace(',', "&"));
+    let rows: Vec<String> = rows.collect();
+    let matrix = || format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", rows.join("\\\\"));
+    let text = if rows.is_empty() { inner.to_owned() } else { matrix() };
+    (extracted.rule == Rule::Tag && !inner.is_empty()).then_some(text)
 }

@@ -128,8 +128,7 @@ fn fold_character(c: char, folded: &mut String) {
         | '“'
         | '”'
         | '"' => {}
-        '~' => folded.push(' '),
-        c if c.is_whitespace() => folded.push(' '),
+        c if c == '~' || c.is_whitespace() => folded.push(' '),
         '且' => folded.push_str(" and "),
         c if c.is_ascii() => folded.push(c),
         c => match READ_AS.get(&c) {

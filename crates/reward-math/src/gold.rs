@@ -15,8 +15,7 @@ use crate::options::Options;
 use crate::restated;
 use crate::table::{captured, lists, pattern, single, starts_with_ignoring_case};
 use crate::truth;
-use crate::verdict::{ParseError, Side, Verdict};
-use crate::witness::Witness;
+use crate::verdict::{ParseError, Side, Verdict, Witness};
 use crate::words;
 
 /// A ground truth, parsed once and compared with the responses of a group.
@@ -75,17 +74,14 @@ impl Gold {
             return words.map_or(nothing, |words| self.verify_answer(&words));
         };
         let verdict = self.compared(response, &extracted);
-        let restated = |question: &Arc<Question>| {
-            restated::restates(&extracted.text, &self.answer, question.text())
+        let Some(question) = self.asked_text().filter(|_| verdict.is_right()) else {
+            return verdict;
         };
-        if verdict.is_right() && self.question.as_ref().is_some_and(restated) {
+        if restated::restates(&extracted.text, &self.answer, question) {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::Restated };
         }
-        let ordered = verdict.is_right().then(|| {
-            let question = self.question.as_ref()?.text();
-            labels::in_blanks(&extracted.text, &self.answer, question, &self.options)
-        });
-        ordered.flatten().filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
+        let ordered = labels::in_blanks(&extracted.text, &self.answer, question, &self.options);
+        ordered.filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
     }
 
     /// Compares the answer of a response, also as its surroundings let it be read.
@@ -126,9 +122,7 @@ impl Gold {
             self.time(extracted),
             self.words_at_the_end(response).filter(|_| unmarked || extracted.rule == Rule::Bold),
             unmarked.then(|| self.choice_at_the_end(response)).flatten(),
-            self.question
-                .as_ref()
-                .and_then(|question| labels::asked(&extracted.text, question.text())),
+            self.asked_text().and_then(|question| labels::asked(&extracted.text, question)),
         ];
         let right =
             |answer: &String| if_right(&Answer::parse(answer).ok()?, &self.answer, &self.options);
@@ -144,11 +138,10 @@ impl Gold {
             texts.into_iter().find_map(|text| choices.verdict(text, &self.answer, &self.options))
         };
         let one_of_several = || {
-            let question = self.question.as_ref()?.text();
+            let question = self.asked_text()?;
             labels::one_of_several(&extracted.text, &self.answer, question, &self.options)
         };
-        let right = others.iter().find_map(right);
-        right.or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
+        others.iter().find_map(right).or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
     }
 
     /// Returns the letter of the choice with whose text the response ends.
@@ -156,10 +149,13 @@ impl Gold {
         self.choices()?.at_the_end(own_turn(response), &self.answer)
     }
 
-    /// Returns the choices of the question.
     fn choices(&self) -> Option<&Choices> {
-        let question = self.question.as_ref()?;
-        Some(self.choices.get_or_init(|| Choices::of(question.text())))
+        let question = self.asked_text()?;
+        Some(self.choices.get_or_init(|| Choices::of(question)))
+    }
+
+    fn asked_text(&self) -> Option<&str> {
+        self.question.as_deref().map(Question::text)
     }
 
     /// Returns the items of a list in JSON; none where the ground truth may be an open interval.
@@ -182,8 +178,7 @@ impl Gold {
             .then(|| argument.replace_all(text, "${1}_0").into_owned())
     }
 
-    /// Returns all marked answers, where the ground truth is a list: a box for each of the parts (a), (b), or several
-    /// marks in a paragraph.
+    /// Returns all marked answers, where the ground truth is a list: a box for each part, or several marks in a paragraph.
     fn parts(&self, response: &str, extracted: &Extracted) -> Option<String> {
         let reading = self.answer.readings.as_ref().ok()?.first()?;
         // `(a, b) = (3, -1)`
@@ -276,8 +271,7 @@ impl Gold {
         Some(single(points)?[1].to_owned())
     }
 
-    /// Returns the only number of a sentence, if the ground truth is one: "Jane started growing it 3 hours ago"; also that
-    /// of "12 m" with a space.
+    /// Returns the only number of "Jane started growing it 3 hours ago" or "12 m", if the ground truth is one.
     fn number(&self, extracted: &Extracted) -> Option<String> {
         let measure = pattern!(r"^(-?[0-9][0-9.,]*) (?:[mghsNJWVKLA]|min)(?:²|³|\^\{?[23]\}?)?$");
         let plain =
@@ -381,8 +375,7 @@ impl Gold {
             return None;
         }
         let answer = Answer::parse(pointed.as_deref().unwrap_or(answer)).ok()?;
-        let gold = self.pointed.as_ref().unwrap_or(&self.answer);
-        if_right(&answer, gold, &self.options)
+        if_right(&answer, self.pointed.as_ref().unwrap_or(&self.answer), &self.options)
     }
 
     /// Returns evidence that a bare answer is wrong, if [`Gold::verify_answer`] says so.

@@ -215,10 +215,17 @@ pub fn grade(
 ) -> Result<Counts, GradeError> {
     let mut counts = Counts::default();
     let mut lines = lines(input);
+    // A blank line has no verdict.
+    let grade_line = |numbered: Result<(usize, Vec<u8>), GradeError>| {
+        let (line, row) = numbered?;
+        let Some(fields) = fields_of(&row, line)? else { return Ok(None) };
+        let (added, verdict) = grade_row(&fields, line, grading)?;
+        Ok(Some((line, with_fields(&row, fields, added), verdict)))
+    };
     loop {
         let rows: Vec<_> = lines.by_ref().take(ROWS_AT_ONCE).collect();
         let last = rows.len() < ROWS_AT_ONCE;
-        let graded: Vec<_> = rows.into_par_iter().map(|row| grade_line(row?, grading)).collect();
+        let graded: Vec<_> = rows.into_par_iter().map(grade_line).collect();
         for row in graded {
             match row {
                 Ok(None) => {}
@@ -249,16 +256,6 @@ pub enum Progress<'a> {
     BadRow(&'a GradeError),
     /// Counts of the rows graded so far.
     Rows(&'a Counts),
-}
-
-/// Grades one line: its number, the row with its verdict as one line, and the verdict; `None` if it is blank.
-fn grade_line(
-    (line, row): (usize, Vec<u8>),
-    grading: &Grading,
-) -> Result<Option<(usize, String, Verdict)>, GradeError> {
-    let Some(fields) = fields_of(&row, line)? else { return Ok(None) };
-    let (added, verdict) = grade_row(&fields, line, grading)?;
-    Ok(Some((line, with_fields(&row, fields, added), verdict)))
 }
 
 /// Returns the row in its own order with fields added at its end; fields of the same names are replaced.
@@ -306,14 +303,10 @@ fn grade_row(fields: &Fields, line: usize, grading: &Grading) -> Result<Added, G
         };
         (extracted.map(|answer| answer.text), verdict)
     };
-    // One of several ground truths is enough; else the verdict on the first stands.
-    let scores = ground_truths.iter().map(judge);
-    let scores = scores.reduce(
-        |first, next| {
-            if next.1.is_right() && !first.1.is_right() { next } else { first }
-        },
-    );
-    let (extracted, verdict) = scores.expect("an empty list is an error");
+    // One of several ground truths is enough; else the verdict on the first stands. Of equals the last is taken.
+    let scores = ground_truths.iter().rev().map(judge);
+    let best = scores.max_by_key(|(_, verdict)| verdict.is_right());
+    let (extracted, verdict) = best.expect("an empty list is an error");
     let mut added = match &verdict {
         Verdict::Right { how } => vec![("verdict", "right".into()), ("how", named(how))],
         Verdict::Wrong { how } => vec![("verdict", "wrong".into()), ("how", named(how))],

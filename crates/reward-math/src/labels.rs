@@ -41,16 +41,7 @@ pub(crate) fn asked(answer: &str, question: &str) -> Option<String> {
     Some(separators.replace_all(&answer[all.end()..end], "").into_owned())
 }
 
-/// Returns the number of blanks that a question leaves for answers.
-fn blanks(question: &str) -> usize {
-    let blank = pattern!(
-        r"_{2,}|(?:\\_){2,}|[(（]\s*\$?\\q?quad\$?\s*[)）]|（\s*）|\\underline\s*\{(?:\s|\\q?quad|\\[hv]space\*?\{[^{}]*\})*\}"
-    );
-    blank.find_iter(question).count()
-}
-
-/// Compares the values for several blanks of a question, "$a =$ ____, $b =$ ____", in their order; `None` unless the ground
-/// truth has as many values as there are blanks.
+/// Compares the values for several blanks, "$a =$ ____, $b =$ ____", in order; `None` unless there are as many values.
 pub(crate) fn in_blanks(
     text: &str,
     gold: &Answer,
@@ -65,7 +56,10 @@ pub(crate) fn in_blanks(
         _ => None,
     };
     let count = values(gold)?;
-    if blanks(question) != count {
+    let blank = pattern!(
+        r"_{2,}|(?:\\_){2,}|[(（]\s*\$?\\q?quad\$?\s*[)）]|（\s*）|\\underline\s*\{(?:\s|\\q?quad|\\[hv]space\*?\{[^{}]*\})*\}"
+    );
+    if blank.find_iter(question).count() != count {
         return None;
     }
     let answer = Answer::parse(text).ok().filter(|answer| values(answer) == Some(count))?;

@@ -41,7 +41,6 @@ mod timing;
 mod token;
 mod truth;
 mod verdict;
-mod witness;
 mod words;
 
 pub use explain::{explain, explain_answer};
@@ -51,8 +50,7 @@ pub use grade::{BadRow, Counts, GradeError, Grading, Progress, Row, grade, read_
 pub use normal_form::normal_form;
 pub use options::Options;
 pub use timing::{Timing, time_rows};
-pub use verdict::{How, ParseError, Reward, Rung, Side, Verdict};
-pub use witness::{Values, Witness};
+pub use verdict::{How, ParseError, Reward, Rung, Side, Values, Verdict, Witness};
 
 /// Decides whether a response gives the ground truth.
 ///

@@ -242,13 +242,9 @@ fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result
     let counts = counts?;
     out.flush()?;
     let Counts { right, wrong, unparsed, skipped } = counts;
-    write!(io::stderr(), "{right} right, {wrong} wrong, {unparsed} unparsed")?;
-    if skipped == 0 {
-        writeln!(io::stderr())?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    writeln!(io::stderr(), ", {skipped} skipped")?;
-    Ok(ExitCode::FAILURE)
+    let bad = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+    writeln!(io::stderr(), "{right} right, {wrong} wrong, {unparsed} unparsed{bad}")?;
+    Ok(if skipped > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Returns a bar with rows graded and rate on a terminal, a hidden one elsewhere.

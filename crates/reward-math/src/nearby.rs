@@ -72,8 +72,7 @@ pub(crate) fn behind_colon(extracted: &Extracted) -> Option<String> {
     (!words::takes_back(&extracted.text.to_lowercase())).then(|| value.as_str().to_owned())
 }
 
-/// Returns D for `\boxed{12}`, "which is choice (D)", for "That matches option (D)." at the end, and for the text of
-/// the choice behind its letter: "D (12)".
+/// Returns D of "which is choice (D)" behind a box, of "That matches option (D)." at the end, and of "D (12)".
 pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
     const STOPS: [char; 5] = ['.', '!', '?', '。', '\n'];
     let boxed = &extracted.text;

@@ -29,10 +29,8 @@ const MAX_VALUE_BYTES: usize = 2048;
 ///
 /// An error if the text is no readable answer.
 pub fn normal_form(answer: &str, options: &Options) -> Result<String, ParseError> {
-    let answer = Answer::parse(answer)?;
-    let readings = answer.readings?;
-    let first = readings.first().ok_or(ParseError::Empty)?;
-    Ok(of(first, options.fuel))
+    let readings = Answer::parse(answer)?.readings?;
+    Ok(of(readings.first().ok_or(ParseError::Empty)?, options.fuel))
 }
 
 /// Returns the normal form of one reading, at a cost of at most `fuel`.
@@ -84,11 +82,10 @@ impl Printer {
             }
             Node::Chain { sides, relations } => self.chain(reading, sides, relations),
             Node::Matrix(rows) => {
-                let mut printed = Vec::with_capacity(rows.len());
-                for row in rows {
-                    let row: Vec<String> = row.iter().map(|entry| self.value(entry)).collect();
-                    printed.push(row.join(" & "));
-                }
+                let row = |row: &Vec<Expression>| {
+                    row.iter().map(|entry| self.value(entry)).collect::<Vec<_>>().join(" & ")
+                };
+                let printed: Vec<String> = rows.iter().map(row).collect();
                 format!("\\begin{{pmatrix}}{}\\end{{pmatrix}}", printed.join(" \\\\ "))
             }
             Node::Piecewise(pieces) => {
@@ -133,8 +130,7 @@ impl Printer {
 
     /// Returns a value as a fraction of sums in a fixed order, or as parsed if that costs too much.
     fn value(&mut self, expression: &Expression) -> String {
-        let opaque = is_opaque(expression);
-        let normal = if opaque { None } else { self.normalised(&[expression]) };
+        let normal = if is_opaque(expression) { None } else { self.normalised(&[expression]) };
         let text = normal.and_then(|(algebra, sides)| {
             let printer = text::Printer::new(&algebra);
             let text = text::fraction(&printer, &sides[0]);
@@ -173,16 +169,14 @@ impl Printer {
                 .iter()
                 .all(|relation| matches!(relation, Relation::Greater | Relation::GreaterEqual));
         let mut printed: Vec<String> = sides.iter().map(|side| self.node(side)).collect();
-        let mut signs: Vec<Relation> = relations.to_vec();
+        for (side, relation) in printed[1..].iter_mut().zip(relations) {
+            let sign = if downwards { relation.flipped() } else { *relation }.sign();
+            *side = if downwards { format!("{side} {sign}") } else { format!("{sign} {side}") };
+        }
         if downwards {
             printed.reverse();
-            signs = signs.iter().rev().map(|relation| relation.flipped()).collect();
         }
-        let mut text = printed.remove(0);
-        for (relation, side) in signs.into_iter().zip(printed) {
-            text = format!("{text} {} {side}", relation.sign());
-        }
-        text
+        printed.join(" ")
     }
 
     /// Returns an equation or inequality as `p = 0` with coprime integer coefficients, the first of them positive.

@@ -19,7 +19,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use crate::expression::{Expression, binds, is_real};
-use crate::witness::Values;
+use crate::verdict::Values;
 use complex::Complex;
 use real::{Arithmetic, Failure};
 
@@ -53,7 +53,7 @@ type Variables<'a> = BTreeMap<&'a str, bool>;
 
 /// Result of comparing enclosures.
 #[derive(Debug, Clone)]
-pub(crate) enum EnclosureComparison {
+pub(crate) enum Enclosures {
     /// The enclosures overlap at every precision tried.
     Equal,
     /// Disjoint enclosures at a point; the left side's are those of the response.
@@ -62,13 +62,9 @@ pub(crate) enum EnclosureComparison {
 }
 
 /// Compares two expressions by their enclosures, at a cost of `fuel`, in limbs of arithmetic.
-pub(crate) fn compare(
-    left: &Expression,
-    right: &Expression,
-    fuel: &mut u64,
-) -> EnclosureComparison {
+pub(crate) fn compare(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosures {
     // Names are collected and points are chosen before anything is calculated.
-    let Some(rest) = fuel.checked_sub(40) else { return EnclosureComparison::Unknown };
+    let Some(rest) = fuel.checked_sub(40) else { return Enclosures::Unknown };
     *fuel = rest;
     let mut variables = Variables::new();
     for side in [left, right] {
@@ -81,8 +77,7 @@ pub(crate) fn compare(
     }
 }
 
-/// Returns true if a definite integral or an infinite series occurs, whose enclosures do not become narrower with the
-/// precision.
+/// Returns true if an integral or infinite series occurs, whose enclosure does not become narrower with the precision.
 fn is_limit(expression: &Expression) -> bool {
     let endless = |parts: &[Expression]| parts.iter().any(|part| part.is_symbol("\\infty"));
     expression.any(&|node| {
@@ -146,18 +141,18 @@ pub(crate) fn is_within(
         && order(value, &high, fuel) == Some(Ordering::Less)
 }
 
-fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> EnclosureComparison {
+fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosures {
     let comparison = refined([left, right], fuel, |a, b, arithmetic| {
         if a.is_apart(&b) {
             return Some(different(&a, &b, &[]));
         }
         if a.is_exact() && b.is_exact() {
-            return Some(EnclosureComparison::Equal);
+            return Some(Enclosures::Equal);
         }
         if arithmetic.bits == QUADRATURE_BITS {
             let narrow = a.are_narrow_with(&b, arithmetic)
                 && arithmetic.spread + SPARE_BITS_AT_POINT <= QUADRATURE_BITS;
-            return narrow.then_some(EnclosureComparison::Equal);
+            return narrow.then_some(Enclosures::Equal);
         }
         if arithmetic.bits < ENOUGH_BITS {
             return None;
@@ -165,18 +160,18 @@ fn constants(left: &Expression, right: &Expression, fuel: &mut u64) -> Enclosure
         // For a large number the digits before the point must be covered too, for a sum its smallest term.
         let wanted = a.bits_before_point().max(arithmetic.spread).saturating_add(SPARE_BITS);
         if wanted > arithmetic.bits {
-            return (wanted > MOST_BITS).then_some(EnclosureComparison::Unknown);
+            return (wanted > MOST_BITS).then_some(Enclosures::Unknown);
         }
         let narrow = a.are_narrow_with(&b, arithmetic);
-        Some(if narrow { EnclosureComparison::Equal } else { EnclosureComparison::Unknown })
+        Some(if narrow { Enclosures::Equal } else { Enclosures::Unknown })
     });
-    comparison.unwrap_or(EnclosureComparison::Unknown)
+    comparison.unwrap_or(Enclosures::Unknown)
 }
 
-fn different(left: &Complex, right: &Complex, point: &[(&str, Rational)]) -> EnclosureComparison {
+fn different(left: &Complex, right: &Complex, point: &[(&str, Rational)]) -> Enclosures {
     let point = point.iter().map(|(name, value)| ((*name).to_owned(), value.to_string())).collect();
     let (response, ground_truth) = (left.ends(), right.ends());
-    EnclosureComparison::Different(Box::new(Values { point, response, ground_truth }))
+    Enclosures::Different(Box::new(Values { point, response, ground_truth }))
 }
 
 fn functions(
@@ -184,7 +179,7 @@ fn functions(
     right: &Expression,
     variables: &Variables<'_>,
     fuel: &mut u64,
-) -> EnclosureComparison {
+) -> Enclosures {
     let limit = is_limit(left) || is_limit(right);
     let (bits, rebate) = if limit { (QUADRATURE_BITS, REBATE) } else { (POINT_BITS, 1) };
     let mut arithmetic = Arithmetic::new(bits, fuel.saturating_mul(rebate));
@@ -220,9 +215,9 @@ fn functions(
                 if agreed == needed {
                     // Defined on one side only at as many points as on both: the domains differ.
                     return if one_sided >= needed {
-                        EnclosureComparison::Unknown
+                        Enclosures::Unknown
                     } else {
-                        EnclosureComparison::Equal
+                        Enclosures::Equal
                     };
                 }
             }
@@ -233,7 +228,7 @@ fn functions(
             [Err(Failure::Unknown), _] | [_, Err(Failure::Unknown)] if mixed || bars => {}
             [Err(Failure::Unknown | Failure::OutOfFuel), _]
             | [_, Err(Failure::Unknown | Failure::OutOfFuel)] => {
-                return EnclosureComparison::Unknown;
+                return Enclosures::Unknown;
             }
             [Ok(_), Err(Failure::Undefined | Failure::NotReal)]
             | [Err(Failure::Undefined | Failure::NotReal), Ok(_)]
@@ -244,7 +239,7 @@ fn functions(
             _ => {}
         }
     }
-    EnclosureComparison::Unknown
+    Enclosures::Unknown
 }
 
 /// Choice of the points at which two functions are compared.
@@ -293,8 +288,7 @@ fn largest(expression: &Expression) -> Rational {
     expression.parts().map(largest).fold(here, Rational::max)
 }
 
-/// Returns a coordinate for a function with steps: integers in turn; for `x`, `y`, `z` and `t` also values between
-/// them.
+/// Returns a coordinate for a function with steps: integers in turn; for real variables also values between them.
 fn stepwise_coordinate(attempt: u64, index: u64, name: &str) -> Rational {
     let integer = i64::try_from((attempt * (7 * index + 1) + 5 * index) % 61 + 1).unwrap_or(1);
     if is_real(name) {

@@ -1,6 +1,5 @@
 //! Parser from tokens to expressions, by precedence climbing with a depth limit.
 
-mod base;
 mod calculus;
 mod command;
 mod dots;
@@ -9,8 +8,8 @@ mod function;
 mod name;
 mod sum;
 
-pub(crate) use base::{MAX_DIGITS as MAX_DIGITS_IN_BASE, in_base};
 pub(crate) use dots::begins_with;
+pub(crate) use factor::{MAX_DIGITS_IN_BASE, in_base};
 pub(crate) use function::{function_name, is_greek};
 
 use crate::expression::Expression;
@@ -154,12 +153,10 @@ impl Parser {
         self.peek_at(ahead).is_some_and(|kind| kind.is_symbol(c))
     }
 
-    /// Returns true if this command stands so many tokens ahead.
     pub(crate) fn command_at(&self, ahead: usize, name: &str) -> bool {
         self.peek_at(ahead).is_some_and(|kind| kind.is_command(name))
     }
 
-    /// Returns the word or text here.
     pub(crate) fn peek_word(&self) -> Option<&str> {
         self.peek().and_then(Kind::word)
     }
@@ -169,7 +166,6 @@ impl Parser {
         if self.eat_symbol(c) { Ok(()) } else { Err(self.unexpected(&format!("`{c}`"))) }
     }
 
-    /// Skips a command that has to be here.
     pub(crate) fn expect_command(&mut self, name: &str) -> Result<()> {
         if self.eat_command(name) { Ok(()) } else { Err(self.unexpected(&format!("`\\{name}`"))) }
     }

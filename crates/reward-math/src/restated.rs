@@ -45,8 +45,7 @@ pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
     })
 }
 
-/// Returns true if the value repeats a formula, or an integral, sum or limit of it; unless that is asked for, the ground truth
-/// must be simpler.
+/// Returns true if the value repeats a formula or its integral, sum or limit; unless asked for, longer than the truth.
 fn repeats(value: &Expression, gold: &Expression, formula: &Expression, asked: bool) -> bool {
     let missing = |node: &Expression| match node {
         Expression::Function(name, _) => !gold.any(&|node| node.arguments_of(name).is_some()),

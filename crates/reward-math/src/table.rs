@@ -13,7 +13,6 @@ static LISTS: LazyLock<HashMap<&str, Vec<&str>>> = LazyLock::new(|| {
     lists.map(|(name, phrases)| (name, phrases.split('|').collect())).collect()
 });
 
-/// Returns the phrases of a list.
 pub(crate) fn phrases(name: &str) -> &'static [&'static str] {
     LISTS.get(name).map_or(&[], Vec::as_slice)
 }
@@ -43,7 +42,6 @@ impl Table {
         Self(names)
     }
 
-    /// Returns the name of a spelling.
     pub(crate) fn name(&self, spelling: &str) -> Option<&'static str> {
         self.0.get(spelling).copied()
     }
@@ -71,12 +69,10 @@ impl Deref for Pattern {
 }
 
 impl Pattern {
-    /// Returns the groups of the first match.
     pub(crate) fn captures<'a>(&self, text: &'a str) -> Option<Captures<'a>> {
         self.0.is_match(text).then(|| self.0.captures(text))?
     }
 
-    /// Replaces each match.
     pub(crate) fn replace_all<'a>(&self, text: &'a str, by: impl Replacer) -> Cow<'a, str> {
         if self.0.is_match(text) { self.0.replace_all(text, by) } else { Cow::Borrowed(text) }
     }

@@ -1,14 +1,13 @@
 //! Lexer from folded text to tokens: removes LaTeX decoration, recognises numbers and words.
 
+use std::sync::LazyLock;
+
 use dashu::Rational;
 
 mod command;
-mod name;
 mod number;
 
-use name::{is_unit_abbreviation, is_word, split_function};
-
-use crate::table::{captured, lists, pattern};
+use crate::table::{Table, captured, lists, pattern};
 use crate::verdict::ParseError;
 use crate::words::{self, is_conjunction};
 
@@ -16,6 +15,9 @@ use crate::words::{self, is_conjunction};
 pub(crate) const MAX_TOKENS: usize = 32 * 1024;
 /// Most digits one literal may have.
 const MAX_DIGITS: usize = 4096;
+
+/// Names of functions, abbreviations of units, and short words that are no products of variables.
+static NAMES: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("token/names.txt"), ' '));
 
 /// One token, and whether space is before it.
 #[derive(Debug, Clone, PartialEq)]
@@ -61,12 +63,8 @@ impl Kind {
         }
     }
 
-    /// Returns the word or text.
     pub(crate) fn word(&self) -> Option<&str> {
-        match self {
-            Self::Word(word) | Self::Text(word) => Some(word),
-            _ => None,
-        }
+        if let Self::Word(word) | Self::Text(word) = self { Some(word) } else { None }
     }
 
     /// Returns true for `\bmod`, `\mod` or the word.
@@ -110,17 +108,14 @@ pub(crate) fn in_letters(tokens: &[Token]) -> Option<Vec<Token>> {
     (product.len() > tokens.len()).then_some(product)
 }
 
-/// Returns true for `12mL^2`, `2mg/k` and `2mg`, which may be products: of the abbreviations of units, lengths and times have
-/// powers, and a weight is `mg`.
+/// Returns true for `12mL^2`, `2mg/k` and `2mg`, which may be products: of units, lengths alone have powers.
 pub(crate) fn may_be_product(tokens: &[Token]) -> bool {
-    let unit = |token: &Token| match &token.kind {
-        Kind::Word(run) => Some(run.to_lowercase()).filter(|run| is_unit_abbreviation(run)),
-        _ => None,
-    };
-    let is_length = |run: &str| lists("cm mm km dm ft mi yd hr", run);
     let is_product = |(place, token): (usize, &Token)| {
+        let Kind::Word(run) = &token.kind else { return false };
+        let run = run.to_lowercase();
+        let is_length = lists("cm mm km dm ft mi yd hr", &run);
         let power = tokens.get(place + 1).is_some_and(|next| next.kind.is_any("^/", ""));
-        unit(token).is_some_and(|run| run == "mg" || power && !is_length(&run))
+        is_unit_abbreviation(&run) && (run == "mg" || power && !is_length)
     };
     tokens.iter().enumerate().any(is_product)
 }
@@ -287,4 +282,53 @@ pub(crate) fn group(text: &str) -> Option<&str> {
         }
     }
     None
+}
+
+/// Returns true if a run of two or more letters is a word or name rather than a product of variables.
+fn is_word(run: &str) -> bool {
+    // `NO` and `OR` are segments of a figure.
+    if run.len() == 2
+        && run.bytes().all(|byte| byte.is_ascii_uppercase())
+        && !matches!(run, "AM" | "PM")
+    {
+        return false;
+    }
+    let lower = run.to_lowercase();
+    let mut characters = run.chars();
+    // "May", "Tom", "Red".
+    let capitalised = characters.next().is_some_and(char::is_uppercase)
+        && run.chars().count() >= 3
+        && characters.all(char::is_lowercase);
+    run.chars().count() >= 4 && !is_product(run)
+        || capitalised
+        || !run.is_ascii()
+        || run == "Rs"
+        || NAMES.name(&lower).is_some_and(|kind| {
+            // `dM`, `mM`: a differential, two masses.
+            kind != "unit" || !run.ends_with('M')
+        })
+}
+
+/// Returns true for `mghR`: letters of both cases without a vowel, and no unit such as `mmHg`.
+fn is_product(run: &str) -> bool {
+    let capitals = run.chars().skip(1).any(|c| c.is_ascii_uppercase());
+    let small = run.chars().any(|c| c.is_ascii_lowercase());
+    capitals
+        && small
+        && run.is_ascii()
+        && !run.contains(['a', 'e', 'i', 'o', 'u', 'y'])
+        && run != "mmHg"
+}
+
+/// Returns true for an abbreviation of a unit, which is one only after a number: `mg\sin\theta` is a product.
+fn is_unit_abbreviation(run: &str) -> bool {
+    NAMES.name(run) == Some("unit")
+}
+
+/// Splits `sinx` and `lny` into the function and its argument.
+fn split_function(run: &str) -> Option<(&str, char)> {
+    let argument = run.chars().next_back().filter(|c| matches!(c, 'x' | 'y'))?;
+    let name = &run[..run.len() - 1];
+    matches!(name, "sin" | "cos" | "tan" | "cot" | "sec" | "csc" | "ln" | "log" | "lg" | "exp")
+        .then_some((name, argument))
 }

@@ -13,8 +13,7 @@ impl Algebra {
             self.spend_on(coefficient, left.numerator.leading().unwrap_or(coefficient))?;
         }
         if left.denominator == right.denominator {
-            let numerator = left.numerator.plus(&right.numerator);
-            return self.fraction(numerator, &left.denominator);
+            return self.fraction(left.numerator.plus(&right.numerator), &left.denominator);
         }
         let first = self.multiply_polynomials(&left.numerator, &right.denominator)?;
         let second = self.multiply_polynomials(&right.numerator, &left.denominator)?;
@@ -103,15 +102,14 @@ impl Algebra {
             && (Rational::NEG_ONE..=Rational::ONE).contains(&value)
             && value.is_int()
         {
-            let odd = exponent.numerator().bit(0);
-            let turned = value.is_negative() && !odd;
+            let turned = value.is_negative() && !exponent.numerator().bit(0);
             return Ok(Fraction::constant(if turned { -value } else { value }));
         }
         let index = exponent.denominator().try_into().map_err(|_| ParseError::OutOfFuel)?;
         let root = if exponent.is_int() { base.clone() } else { self.root(base, index)? };
         let count = i64::try_from(exponent.numerator()).map_err(|_| ParseError::OutOfFuel)?;
-        let top = self.polynomial_power(&root.numerator, count.unsigned_abs())?;
-        let bottom = self.polynomial_power(&root.denominator, count.unsigned_abs())?;
+        let top = self.raised(&root.numerator, count.unsigned_abs())?;
+        let bottom = self.raised(&root.denominator, count.unsigned_abs())?;
         if count < 0 { self.fraction(bottom, &top) } else { self.fraction(top, &bottom) }
     }
 }

@@ -104,11 +104,7 @@ impl Algebra {
         Ok(Polynomial::term(monomial, coefficient))
     }
 
-    pub(super) fn polynomial_power(
-        &mut self,
-        base: &Polynomial,
-        exponent: u64,
-    ) -> Result<Polynomial> {
+    pub(super) fn raised(&mut self, base: &Polynomial, exponent: u64) -> Result<Polynomial> {
         if let Some((monomial, coefficient)) = base.single()
             && exponent > 1
         {

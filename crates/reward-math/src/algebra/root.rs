@@ -1,6 +1,6 @@
 //! Roots of rational numbers and of π and e; a root of anything else is an atom.
 
-use dashu::base::{Abs, BitTest, Signed, UnsignedAbs};
+use dashu::base::{BitTest, Signed, UnsignedAbs};
 use dashu::{Natural, Rational};
 
 use super::{Algebra, Atom, Fraction, Monomial, Polynomial, Result};
@@ -45,7 +45,10 @@ impl Algebra {
         let mut result =
             if coefficient.is_negative() { self.of_atom(Atom::Imaginary) } else { Fraction::one() };
         let index = Rational::from(index);
-        for (prime, times) in self.factor(&coefficient.clone().abs())? {
+        let above = self.factors(coefficient.numerator().unsigned_abs())?;
+        let below = self.factors(coefficient.denominator().clone())?;
+        let below = below.into_iter().map(|(prime, times)| (prime, -times));
+        for (prime, times) in above.into_iter().chain(below) {
             let id = self.intern(Atom::Prime(prime));
             let term = self.reduce(vec![(id, Rational::from(times) / &index)], Rational::ONE)?;
             result = self.multiply(&result, &Fraction::from(term))?;
@@ -55,17 +58,9 @@ impl Algebra {
         self.multiply(&result, &Fraction::from(rest))
     }
 
-    /// Returns the prime factors of a positive rational with their exponents, negative for the denominator.
-    fn factor(&mut self, value: &Rational) -> Result<Vec<(Natural, i64)>> {
-        let mut factors = self.factor_integer(value.numerator().unsigned_abs())?;
-        let below = self.factor_integer(value.denominator().clone())?;
-        factors.extend(below.into_iter().map(|(prime, times)| (prime, -times)));
-        Ok(factors)
-    }
-
-    fn factor_integer(&mut self, value: Natural) -> Result<Vec<(Natural, i64)>> {
+    /// Returns the prime factors of a positive integer with their exponents.
+    fn factors(&mut self, mut rest: Natural) -> Result<Vec<(Natural, i64)>> {
         let mut factors = Vec::new();
-        let mut rest = value;
         let mut divisor = 2_u64;
         while divisor <= LARGEST_TRIAL && !rest.is_one() && Natural::from(divisor * divisor) <= rest
         {

@@ -15,8 +15,7 @@ const RATIO_FUEL: u64 = 1000;
 const STEP_FUEL: u64 = 20_000;
 
 impl Algebra {
-    /// Returns the value of `\sum_{k=0}^{2024} 3^k` or `\sum_{k=1}^{100} k^2`; `None` if an end is no integer, or the
-    /// terms hold other names or functions.
+    /// Returns the value of `\sum_{k=1}^{100} k^2`; `None` if an end is no integer, or a term holds other names or functions.
     pub(super) fn series(&mut self, name: &str, parts: &[Expression]) -> Result<Option<Fraction>> {
         let [Expression::Symbol(index), low, high, body] = parts else { return Ok(None) };
         let plain = body.variables().iter().all(|name| name == index)
@@ -30,10 +29,14 @@ impl Algebra {
         let count = high.checked_sub(low).filter(|count| *count >= 0 && high < i64::MAX);
         let Some(count) = count else { return Ok(None) };
         let term = |algebra: &mut Self, place| {
-            let here = body.with(index, &Expression::integer(place));
-            Ok(algebra.normalise(&here)?.as_constant())
+            Ok(algebra.normalise(&body.with(index, &Expression::integer(place)))?.as_constant())
         };
-        if let Some(ratio) = self.constant_ratio(body, index)? {
+        // Neighbouring terms of a geometric series have one quotient.
+        let mut algebra = Self::new(RATIO_FUEL);
+        let ratio = neighbours(body, index);
+        let ratio = ratio.and_then(|ratio| algebra.normalise(&ratio).ok()?.as_constant());
+        self.spend(RATIO_FUEL - algebra.fuel)?;
+        if let Some(ratio) = ratio {
             let (Some(first), Some(behind)) = (term(self, low)?, term(self, high + 1)?) else {
                 return Ok(None);
             };
@@ -51,15 +54,6 @@ impl Algebra {
             sum += term;
         }
         Ok(Some(Fraction::constant(sum)))
-    }
-
-    /// Returns the quotient of neighbouring terms, if it is one number: the series is geometric.
-    fn constant_ratio(&mut self, body: &Expression, index: &str) -> Result<Option<Rational>> {
-        let mut algebra = Self::new(RATIO_FUEL);
-        let ratio = neighbours(body, index);
-        let ratio = ratio.and_then(|ratio| algebra.normalise(&ratio).ok()?.as_constant());
-        self.spend(RATIO_FUEL - algebra.fuel)?;
-        Ok(ratio)
     }
 
     fn integer(&mut self, end: &Expression) -> Result<Option<i64>> {

@@ -1,6 +1,6 @@
 //! Functions without their argument, as factors, and derivatives by primes: `x(t)` as `x`, `\frac{dx}{dt}` as `x'`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::answer::Node;
 use crate::expression::Expression;
@@ -10,9 +10,28 @@ use crate::table::pattern;
 /// Names of functions with the only argument that each has.
 type Arguments = BTreeMap<String, String>;
 
-/// Returns both answers with functions and derivatives as names; `None` if a function has several arguments, or if that
-/// changes nothing.
-pub(super) fn bare(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
+/// The readings of the response and of the ground truth.
+type Both = (Vec<Node>, Vec<Node>);
+
+type Way = fn(&[Node], &[Node]) -> Option<Both>;
+
+/// Returns the other ways to read both answers.
+pub(super) fn variants(response: &[Node], gold: &[Node]) -> impl Iterator<Item = Both> {
+    let ways: [Way; 4] = [bare, as_products, in_radians, with_planck];
+    ways.into_iter().filter_map(move |way| way(response, gold))
+}
+
+/// Returns both answers with each reading changed, beside those of the other; `None` if that changes nothing.
+fn changed(response: &[Node], gold: &[Node], by: impl Fn(&Node, &[Node]) -> Node) -> Option<Both> {
+    let all = |nodes: &[Node], others: &[Node]| -> Vec<Node> {
+        nodes.iter().map(|node| by(node, others)).collect()
+    };
+    let (first, second) = (all(response, gold), all(gold, response));
+    (first != response || second != gold).then_some((first, second))
+}
+
+/// Returns both answers with functions and derivatives as names; `None` if a function has several arguments.
+fn bare(response: &[Node], gold: &[Node]) -> Option<Both> {
     let mut arguments = Arguments::new();
     let (mut plain, mut primes) = (true, false);
     for node in response.iter().chain(gold) {
@@ -25,20 +44,15 @@ pub(super) fn bare(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<N
             expression.clone()
         });
     }
-    let all = |nodes: &[Node]| -> Vec<Node> {
-        let one = |node: &Node| node.mapped(&mut |expression| named(expression, primes));
-        nodes.iter().map(one).collect()
-    };
-    let (first, second) = (all(response), all(gold));
-    (plain && (first != response || second != gold)).then_some((first, second))
+    let one = |node: &Node, _: &[Node]| node.mapped(&mut |expression| named(expression, primes));
+    plain.then(|| changed(response, gold, one))?
 }
 
-/// Returns `g(\sin x - \cos x)` as a product in each answer, where `g` is a quantity of the other; `None` if that changes
-/// nothing.
-pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
-    let quantities = |nodes: &[Node]| nodes.iter().flat_map(Node::names).collect::<BTreeSet<_>>();
+/// Returns `g(\sin x - \cos x)` as a product in each answer, where `g` is a quantity of the other.
+fn as_products(response: &[Node], gold: &[Node]) -> Option<Both> {
     let usual = |name: &String| matches!(name.as_str(), "x" | "y" | "z" | "t" | "n" | "k");
-    let all = |nodes: &[Node], names: &BTreeSet<String>| -> Vec<Node> {
+    changed(response, gold, |node, others| {
+        let is_known = |name: &str| others.iter().any(|other| other.names().contains(name));
         let product = |node: &Expression| {
             // `h(2mE)^{-1/2}`: the power of the bracket.
             let (call, power) = match node {
@@ -56,7 +70,7 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
                 _ => false,
             };
             let is_quantity = name != "f" && (capital || !sum.variables().iter().any(usual));
-            (names.contains(name) && is_quantity && is_factor).then(|| {
+            (is_quantity && is_factor && is_known(name)).then(|| {
                 let factor = sum.clone();
                 let raised = match power {
                     Some(power) => Expression::power(factor, power.clone()),
@@ -65,16 +79,12 @@ pub(super) fn as_products(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>
                 Expression::symbol(name) * raised
             })
         };
-        let one = |node: &Node| node.mapped(&mut |expression| expression.replaced(&product));
-        nodes.iter().map(one).collect()
-    };
-    let (first, second) = (all(response, &quantities(gold)), all(gold, &quantities(response)));
-    (first != response || second != gold).then_some((first, second))
+        node.mapped(&mut |expression| expression.replaced(&product))
+    })
 }
 
 /// Returns both answers with angles in radians, if one has degrees and the other `\pi`: `45^\circ < x` and `x > \frac\pi4`.
-pub(super) fn in_radians(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
-    let all = |nodes: &[Node]| nodes.iter().map(radians).collect::<Vec<_>>();
+fn in_radians(response: &[Node], gold: &[Node]) -> Option<Both> {
     let with_pi = |nodes: &[Node]| {
         let mut holds = false;
         for node in nodes {
@@ -85,9 +95,9 @@ pub(super) fn in_radians(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>,
         }
         holds
     };
-    let (first, second) = (all(response), all(gold));
-    let changed = (first != response && with_pi(gold)) || (second != gold && with_pi(response));
-    changed.then_some((first, second))
+    changed(response, gold, |node, _| radians(node)).filter(|(first, second)| {
+        first != response && with_pi(gold) || second != gold && with_pi(response)
+    })
 }
 
 fn radians(node: &Node) -> Node {
@@ -108,16 +118,11 @@ fn radians(node: &Node) -> Node {
 }
 
 /// Returns both answers with `h/2\pi` for `\hbar`; `None` unless they hold both.
-pub(super) fn with_planck(response: &[Node], gold: &[Node]) -> Option<(Vec<Node>, Vec<Node>)> {
-    let names = |nodes: &[Node], name: &str| nodes.iter().any(|node| node.names().contains(name));
-    let both = names(response, "h") || names(gold, "h");
-    if !both || !names(response, "\\hbar") && !names(gold, "\\hbar") {
-        return None;
-    }
+fn with_planck(response: &[Node], gold: &[Node]) -> Option<Both> {
     let circle = Expression::integer(2) * Expression::symbol("\\pi");
     let constant = Expression::symbol("h") / circle;
-    let all = |nodes: &[Node]| nodes.iter().map(|node| node.with("\\hbar", &constant)).collect();
-    Some((all(response), all(gold)))
+    let both = changed(response, gold, |node, _| node.with("\\hbar", &constant))?;
+    response.iter().chain(gold).any(|node| node.names().contains("h")).then_some(both)
 }
 
 /// Collects the functions of one name; false if one of them is taken at two names.
@@ -153,8 +158,7 @@ fn named(expression: &Expression, primes: bool) -> Expression {
 
 /// Returns `x''` for `d^2x/dt^2` and `\ddot x`; other names stay.
 fn with_primes(name: &str) -> String {
-    let derivative = pattern!(r"^d(?:\^([0-9]))?([^/]+)/d[^/]+$");
-    if let Some(parts) = derivative.captures(name) {
+    if let Some(parts) = pattern!(r"^d(?:\^([0-9]))?([^/]+)/d[^/]+$").captures(name) {
         let order = parts.get(1).and_then(|order| order.as_str().parse().ok()).unwrap_or(1);
         return parts[2].to_owned() + &"'".repeat(order);
     }

@@ -65,8 +65,7 @@ impl Comparison {
         let mut points: Vec<Rational> = HALVES.map(half).to_vec();
         // Only integers are even or odd.
         let of_integers = |piece: &Piece| {
-            let residues = piece.region.as_ref().is_some_and(Node::is_residue);
-            residues || piece.divisor().is_some()
+            piece.region.as_ref().is_some_and(Node::is_residue) || piece.divisor().is_some()
         };
         let of_integers = answers.iter().flat_map(|answer| pieces(answer)).any(of_integers);
         let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
@@ -137,27 +136,22 @@ impl Comparison {
             // "n even", `3 \nmid n`
             _ => {
                 let (_, divisor, divides) = piece.divisor()?;
-                let turns = point / Rational::from(divisor);
-                Some(point.is_int() && turns.is_int() == divides)
+                Some(point.is_int() && (point / Rational::from(divisor)).is_int() == divides)
             }
         }
     }
 }
 
 fn pieces(node: &Node) -> &[Piece] {
-    match node {
-        Node::Piecewise(pieces) => pieces,
-        _ => &[],
-    }
+    if let Node::Piecewise(pieces) = node { pieces } else { &[] }
 }
 
 /// Returns the only variable of the conditions.
 fn variable(node: &Node) -> Option<String> {
     let of_region = |piece: &Piece| piece.region.as_ref().map(Node::names);
     let of_words = |piece: &Piece| Some([piece.divisor()?.0.to_owned()].into());
-    let names =
-        pieces(node).iter().filter_map(|piece| of_region(piece).or_else(|| of_words(piece)));
-    let names: Vec<_> = names.collect();
+    let of_piece = |piece| of_region(piece).or_else(|| of_words(piece));
+    let names: Vec<_> = pieces(node).iter().filter_map(of_piece).collect();
     let name = single(names.first()?.iter().cloned())?;
     names.iter().all(|names| names.len() == 1 && names.contains(&name)).then_some(name)
 }

@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::difference::{Difference, kind};
+use super::difference::{Difference, chain, kind};
 use super::inequality::{bounds, bounds_of_member};
 use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
@@ -39,11 +39,12 @@ impl Comparison {
         // `|z| = \sqrt{4} = 2` is `|z| = 2`.
         if let (Node::Chain { sides: a, .. }, Node::Chain { sides: b, .. }) = (left, right)
             && a.len() != b.len()
-            && let Some(shorter) = self.shortened(if a.len() > b.len() { left } else { right })?
         {
-            let (left, right) =
-                if a.len() > b.len() { (&shorter, right) } else { (left, &shorter) };
-            return self.chains(left, right);
+            let is_longer = a.len() > b.len();
+            if let Some(shorter) = self.shortened(if is_longer { left } else { right })? {
+                let (left, right) = if is_longer { (&shorter, right) } else { (left, &shorter) };
+                return self.chains(left, right);
+            }
         }
         // y = 2x + 1 and f(x) = 2x + 1: the labels are dropped where they differ in kind.
         if let (Some((a_label, a)), Some((b_label, b))) =
@@ -94,11 +95,7 @@ impl Comparison {
 
     /// Side by side, the same relations, read in either direction; or one equation that is a multiple of the other.
     pub(super) fn same_relation(&mut self, left: &Node, right: &Node) -> Result<bool> {
-        let (
-            Node::Chain { sides: a, relations: a_relations },
-            Node::Chain { sides: b, relations: b_relations },
-        ) = (left, right)
-        else {
+        let Some(((a, a_relations), (b, b_relations))) = chain(left).zip(chain(right)) else {
             return Ok(false);
         };
         if a.len() != b.len() {
@@ -109,10 +106,10 @@ impl Comparison {
             return Ok(true);
         }
         let reversed: Vec<Node> = b.iter().rev().cloned().collect();
-        if *a_relations == backwards && self.ordered(a, &reversed)?.0 {
+        if a_relations == backwards && self.ordered(a, &reversed)?.0 {
             return Ok(true);
         }
-        let ([a_relation], [b_relation]) = (a_relations.as_slice(), b_relations.as_slice()) else {
+        let ([a_relation], [b_relation]) = (a_relations, b_relations) else {
             let mut relations = a_relations.iter().chain(b_relations);
             let equations = relations.all(|relation| *relation == Relation::Equal);
             return if equations { self.one_multiple(a, b) } else { Ok(false) };
@@ -164,16 +161,14 @@ impl Comparison {
                 return Ok(false);
             };
             let factor = multiple.get_or_insert_with(|| top / bottom);
-            let scaled = second.scaled(factor);
-            if !self.algebra.equal(&first, &scaled)? {
+            if !self.algebra.equal(&first, &second.scaled(factor))? {
                 return Ok(false);
             }
         }
         Ok(multiple.is_some())
     }
 
-    /// Returns true if both equations are linear in a variable, and equal once its coefficients are:
-    /// `y/2 = \sin x \cos x` and `y = \sin 2x`.
+    /// Returns true for `y/2 = \sin x \cos x` and `y = \sin 2x`: linear in a variable, and equal once its coefficients are.
     fn same_equation(&mut self, a: &[Node], b: &[Node]) -> Result<bool> {
         let zero = |sides: &[Node]| Some(sides[0].plain()?.clone() - sides[1].plain()?.clone());
         let (Some(p), Some(q)) = (zero(a), zero(b)) else { return Ok(false) };
@@ -219,8 +214,7 @@ impl Comparison {
             return self.ordered(sides, items);
         }
         // `2 \le a + b < 3` is the range `[2, 3)` of a quantity; bounds of `2x` are no range of `x`.
-        if let Node::Chain { sides, .. } = chain
-            && let [low, quantity, high] = sides.as_slice()
+        if let Some(([low, quantity, high], _)) = self::chain(chain)
             && quantity.names().len() > 1
             && !low.has_variable()
             && !high.has_variable()
@@ -306,10 +300,7 @@ impl Comparison {
 
     /// Returns true if the last group of `\mathbb{Z}_4 \times \mathbb{Z}_3 \cong \mathbb{Z}_{12}` is the answer.
     fn isomorphic_to(&mut self, chain: &Node, other: &Node) -> Result<bool> {
-        let Node::Chain { sides, relations } = chain else { return Ok(false) };
-        let ([.., last], [before @ .., Relation::Congruent]) =
-            (sides.as_slice(), relations.as_slice())
-        else {
+        let Some(([.., last], [before @ .., Relation::Congruent])) = self::chain(chain) else {
             return Ok(false);
         };
         let equal = |sign: &Relation| matches!(sign, Relation::Congruent | Relation::Equal);
@@ -330,8 +321,7 @@ impl Comparison {
 
     /// Returns the last side of `\frac{2F_k}{F_k} = 2`, if the side before it equals it whatever the names stand for.
     fn identity(&mut self, chain: &Node) -> Result<Option<Node>> {
-        let Node::Chain { sides, relations } = chain else { return Ok(None) };
-        let [.., before, last] = sides.as_slice() else { return Ok(None) };
+        let Some(([.., before, last], relations)) = self::chain(chain) else { return Ok(None) };
         let equations = relations.iter().all(|relation| *relation == Relation::Equal);
         let (Some(before), Some(value), true) = (before.plain(), last.plain(), equations) else {
             return Ok(None);
@@ -340,8 +330,7 @@ impl Comparison {
             return Ok(None);
         }
         let (before, value) = (self.algebra.normalise(before)?, self.algebra.normalise(value)?);
-        let equal = self.algebra.equal(&before, &value)?;
-        Ok(equal.then(|| last.clone()))
+        Ok(self.algebra.equal(&before, &value)?.then(|| last.clone()))
     }
 
     /// Returns true if a member of a calculation rounds to the decimal that it is said to equal.

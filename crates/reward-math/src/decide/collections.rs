@@ -32,17 +32,16 @@ impl Comparison {
     }
 
     /// Compares sets by the form of their members and by their conditions; the name of a parameter is free.
-    pub(super) fn builders(
-        &mut self,
-        (head, conditions): (&Node, &[Node]),
-        (other, others): (&Node, &[Node]),
-    ) -> Result<Finding> {
-        let (formed, other_formed) = (formed(head, conditions), formed(other, others));
-        if formed.is_some() || other_formed.is_some() {
-            let (head, conditions) = formed.as_ref().map_or((head, conditions), as_parts);
-            let (other, others) = other_formed.as_ref().map_or((other, others), as_parts);
-            return self.builders((head, conditions), (other, others));
+    pub(super) fn builders(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        let [first, second] = [left, right].map(formed);
+        if first.is_some() || second.is_some() {
+            return self.builders(first.as_ref().unwrap_or(left), second.as_ref().unwrap_or(right));
         }
+        let (Node::Builder { head, conditions }, Node::Builder { head: other, conditions: others }) =
+            (left, right)
+        else {
+            return Ok((false, Rung::Kind));
+        };
         let parameter = |conditions: &[Node]| match conditions {
             [only] => only.membership()?.0.symbol().map(str::to_owned),
             _ => None,
@@ -95,8 +94,11 @@ impl Comparison {
                 }
                 // `x_1 = 1, x_2 = 2` and `x = 1, x = 2`: the roots of one equation.
                 (Some(values), Some(others)) if relation::roots_of_one(a, b) => {
-                    let one_by_one = values.len() == others.len()
-                        || values.iter().chain(&others).any(says_multiplicity);
+                    // `5, 5, 2` is not `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
+                    let counts =
+                        |node: &Node| node.unit().unwrap_or_default().contains("multiplicity");
+                    let one_by_one =
+                        values.len() == others.len() || values.iter().chain(&others).any(counts);
                     return self.matched(&values, &others, bare && one_by_one);
                 }
                 _ => {}
@@ -123,8 +125,7 @@ impl Comparison {
         self.ordered(a, b)
     }
 
-    /// Compares the values of `a = 1, b = 2` with bare ones: in the order written or that of the names, but roots
-    /// `x_1 = 1, x_2 = 2` in any.
+    /// Compares the values of `a = 1, b = 2` with bare ones, in this order or that of the names; roots `x_1, x_2` in any.
     fn labelled_values(
         &mut self,
         labelled: &[Node],
@@ -256,28 +257,22 @@ impl Comparison {
     }
 }
 
-/// The form of a set's members, and the other conditions.
-type Formed = (Node, Vec<Node>);
-
-fn as_parts((head, conditions): &Formed) -> (&Node, &[Node]) {
-    (head, conditions)
-}
-
 /// Returns `\{k^2 : k \in \mathbb{N}\}` for `\{n : n = k^2, k \in \mathbb{N}\}`; `None` if no condition says what the member is.
-fn formed(head: &Node, conditions: &[Node]) -> Option<Formed> {
+fn formed(set: &Node) -> Option<Node> {
     const MOST: usize = 8;
+    let Node::Builder { head, conditions } = set else { return None };
     let name = head.symbol().filter(|_| conditions.len() <= MOST)?;
     let value = |condition: &Node| {
         let (label, value) = relation::labelled(condition)?;
-        let new = label == head && value.has_variable() && !value.names().contains(name);
+        let new = *label == **head && value.has_variable() && !value.names().contains(name);
         (new && value.plain().is_some() && !value.is_residue()).then(|| value.clone())
     };
     let (place, value) =
         conditions.iter().enumerate().find_map(|(place, one)| Some((place, value(one)?)))?;
-    let mut rest = conditions.to_vec();
+    let mut rest = conditions.clone();
     rest.remove(place);
     let bound = rest.iter().any(|condition| condition.names().contains(name));
-    (!bound).then_some((value, rest))
+    (!bound).then(|| Node::Builder { head: Box::new(value), conditions: rest })
 }
 
 /// Returns the numbers of a list in ascending order, if it holds only literals, each once or with its repetitions.
@@ -294,14 +289,8 @@ fn numbers(items: &[Node], repetitions: bool) -> Option<Vec<&Rational>> {
     Some(numbers)
 }
 
-/// Returns the different units of values.
 fn units(items: &[Node]) -> BTreeSet<&str> {
     items.iter().filter_map(Node::unit).collect()
-}
-
-/// Returns true for `2 \text{ (multiplicity 2)}`: `5, 5, 2` is not `\lambda = 2 \text{ (multiplicity 2)}, \lambda = 5`.
-fn says_multiplicity(value: &Node) -> bool {
-    value.unit().is_some_and(|words| words.contains("multiplicity"))
 }
 
 /// Returns true for "blue" and "blue marble".

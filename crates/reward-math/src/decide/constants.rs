@@ -8,11 +8,7 @@ use crate::expression::Expression;
 
 impl Comparison {
     /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
-    pub(super) fn differ_by_constant(
-        &mut self,
-        left: &Expression,
-        right: &Expression,
-    ) -> Result<bool> {
+    pub(super) fn differ_by_constant(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
         // The terms beside the constant, and their only variable.
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
@@ -29,10 +25,10 @@ impl Comparison {
             let name = usual.filter(|name| *name != "C")?.clone();
             Some((rest, name))
         };
-        if left.calls("abs") != right.calls("abs") {
+        if a.calls("abs") != b.calls("abs") {
             return Ok(false);
         }
-        let (Some((left, name)), Some((right, other))) = (split(left), split(right)) else {
+        let (Some((left, name)), Some((right, other))) = (split(a), split(b)) else {
             return Ok(false);
         };
         let here = Expression::Number(Rational::from_parts(Integer::from(3), 7_u8.into()));
@@ -40,24 +36,18 @@ impl Comparison {
         Ok(name == other && self.expressions(&rise(&left), &rise(&right))?.0)
     }
 
-    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
-    ///
-    /// In a rational function `C` may be a number of the problem.
-    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
-        Ok(!left.is_rational_function() && self.multiplied(left, right)?)
-    }
-
     /// Returns true for the values of `y = x + \frac Cx` and `y = \frac{2x^2 + C}{2x}`, of which `C` is the only constant.
     pub(super) fn rescaled_solution(&mut self, left: &Node, right: &Node) -> Result<bool> {
         match (left.plain(), right.plain()) {
             (Some(left), Some(right)) if left.holds("C") && right.holds("C") => {
-                self.multiplied(left, right)
+                self.rescaled(left, right)
             }
             _ => Ok(false),
         }
     }
 
-    fn multiplied(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+    /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
+    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
         const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
         let names = left.variables();
         let usual = |name: &&String| matches!(name.as_str(), "x" | "t");

@@ -1,9 +1,8 @@
 //! Parts of two answers that differ.
 
-use crate::answer::Node;
+use crate::answer::{Node, Relation};
 use crate::expression::Expression;
-use crate::verdict::Side;
-use crate::witness::Values;
+use crate::verdict::{Side, Values};
 
 /// Parts of two answers that differ, the response's side first.
 #[derive(Debug, Clone)]
@@ -32,18 +31,21 @@ impl Difference {
             Self::Expressions(a, b) => Self::Expressions(b, a),
             Self::Shapes(a, b) => Self::Shapes(b, a),
             Self::Member { side, member, others } => {
-                Self::Member { side: other_side(side), member, others }
+                let side = if side == Side::Response { Side::GroundTruth } else { Side::Response };
+                Self::Member { side, member, others }
             }
             Self::Relations(a, b) => Self::Relations(b, a),
         }
     }
 }
 
-fn other_side(side: Side) -> Side {
-    match side {
-        Side::Response => Side::GroundTruth,
-        Side::GroundTruth => Side::Response,
-    }
+/// Returns the sides and the relations of a chain.
+pub(super) fn chain(node: &Node) -> Option<(&[Node], &[Relation])> {
+    if let Node::Chain { sides, relations } = node { Some((sides, relations)) } else { None }
+}
+
+pub(super) fn is_equation(node: &Node) -> bool {
+    chain(node).is_some_and(|(_, relations)| relations == [Relation::Equal])
 }
 
 /// Returns the kind of an answer in words.

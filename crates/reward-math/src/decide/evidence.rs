@@ -2,14 +2,13 @@
 
 use dashu::Rational;
 
-use super::difference::Difference;
+use super::difference::{Difference, chain};
 use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::normal_form;
-use crate::numeric::{self, EnclosureComparison};
-use crate::verdict::{Rung, Side};
-use crate::witness::{Values, Witness};
+use crate::numeric::{self, Enclosures};
+use crate::verdict::{Rung, Side, Values, Witness};
 
 /// Most members that one without a partner is shown to differ from.
 const MOST_MEMBERS: usize = 64;
@@ -22,7 +21,6 @@ impl Comparison {
         Ok((false, rung))
     }
 
-    /// Notes different shapes.
     pub(super) fn shapes(
         &mut self,
         rung: Rung,
@@ -43,9 +41,8 @@ impl Comparison {
     pub(super) fn witness(&mut self, difference: Difference) -> Option<Witness> {
         match difference {
             Difference::Expressions(Expression::Number(a), Expression::Number(b)) => {
-                let exactly = |part: Rational| [part.to_string(), part.to_string()];
-                let number = |number: &Rational| [number.clone(), Rational::ZERO].map(exactly);
-                let (response, ground_truth) = (number(&a), number(&b));
+                let ends = |part: &Rational| [part.to_string(), part.to_string()];
+                let [response, ground_truth] = [&a, &b].map(|n| [ends(n), ends(&Rational::ZERO)]);
                 let values = Values { point: Vec::new(), response, ground_truth };
                 (a != b).then_some(Witness::Values(values))
             }
@@ -72,20 +69,14 @@ impl Comparison {
 
     pub(super) fn apart(&mut self, a: &Expression, b: &Expression) -> Option<Values> {
         match numeric::compare(a, b, &mut self.enclosure_fuel) {
-            EnclosureComparison::Different(apart) => Some(*apart),
+            Enclosures::Different(apart) => Some(*apart),
             _ => None,
         }
     }
 
     /// Compares `p q'` with `p' q`, where `p = 0` and `q = 0` are the relations, and `'` marks another point.
     fn relations(&mut self, left: &Node, right: &Node) -> Option<Witness> {
-        let (
-            Node::Chain { sides: a, relations: a_relations },
-            Node::Chain { sides: b, relations: b_relations },
-        ) = (left, right)
-        else {
-            return None;
-        };
+        let ((a, a_relations), (b, b_relations)) = (chain(left)?, chain(right)?);
         let signs = |relations: &[Relation]| format!("{relations:?}");
         if a_relations != b_relations
             && a_relations.iter().zip(b_relations).any(|(a, b)| a.flipped() != *b)
@@ -111,7 +102,7 @@ impl Comparison {
             // Multiples of one difference, in the relation or its opposite.
             None => self.sides(a, b).or_else(|| {
                 let opposite: Vec<Relation> = b_relations.iter().map(|b| b.flipped()).collect();
-                let other = if a_relations == b_relations { &opposite } else { b_relations };
+                let other = if a_relations == b_relations { &opposite[..] } else { b_relations };
                 Witness::shapes(signs(a_relations), signs(other))
             }),
         }

@@ -10,12 +10,11 @@ const MOST: usize = 64;
 
 /// Returns true if both sides are products of cyclic groups with the same powers of primes as orders.
 pub(super) fn isomorphic(a: &Expression, b: &Expression) -> bool {
-    let orders = |group| {
-        let mut orders = orders(group)?;
-        orders.sort_unstable();
-        Some(orders)
-    };
-    orders(a).is_some_and(|first| orders(b) == Some(first))
+    let Some(mut first) = orders(a) else { return false };
+    let Some(mut second) = orders(b) else { return false };
+    first.sort_unstable();
+    second.sort_unstable();
+    first == second
 }
 
 /// Returns the orders of the cyclic factors that are no products themselves: 2, 3 and 4 of `\mathbb{Z}_6 \times \mathbb{Z}_4`.

@@ -4,24 +4,17 @@ use dashu::Rational;
 use dashu::base::Signed;
 
 use super::Comparison;
-use super::region::{Failure, Part, Region};
+use super::region::{Part, Region};
 use super::values::holds_infinity;
 use crate::answer::{Combination, Node, Relation};
 use crate::expression::{Expression, is_constant};
 
 impl Comparison {
     /// Returns the numbers for which `left RELATION right` holds, where that is known how to find.
-    pub(super) fn solve_inequality(
-        &mut self,
-        left: &Node,
-        relation: Relation,
-        right: &Node,
-    ) -> Part {
-        let (Some(a), Some(b)) = (left.plain(), right.plain()) else {
-            return Err(Failure::NoPart);
-        };
+    pub(super) fn inequality(&mut self, left: &Node, relation: Relation, right: &Node) -> Part {
+        let (Some(a), Some(b)) = (left.plain(), right.plain()) else { return Err(None) };
         if matches!(relation, Relation::In | Relation::Approximately) {
-            return Err(Failure::NoPart);
+            return Err(None);
         }
         for (one, value, relation) in [(a, b, relation), (b, a, relation.flipped())] {
             if value.has_variable() {
@@ -34,19 +27,14 @@ impl Comparison {
                 return bounded(name, relation, value);
             }
             if let Some([inner]) = one.arguments_of("abs") {
-                return self.solve_absolute(inner, relation, value);
+                return self.absolute(inner, relation, value);
             }
         }
-        self.solve_polynomial(a, relation, b)
+        self.quadratic(a, relation, b)
     }
 
     /// `|f| < c` is `f < c` and `f > -c`; `|f| > c` is `f > c` or `f < -c`.
-    fn solve_absolute(
-        &mut self,
-        inner: &Expression,
-        relation: Relation,
-        value: &Expression,
-    ) -> Part {
+    fn absolute(&mut self, inner: &Expression, relation: Relation, value: &Expression) -> Part {
         let negative = -value.clone();
         let combination = match relation {
             Relation::Less | Relation::LessEqual | Relation::NotEqual => Combination::Intersection,
@@ -58,29 +46,23 @@ impl Comparison {
                 (bounded(name, relation, value)?, bounded(name, relation.flipped(), &negative)?)
             }
             _ => (
-                self.solve_polynomial(inner, relation, value)?,
-                self.solve_polynomial(inner, relation.flipped(), &negative)?,
+                self.quadratic(inner, relation, value)?,
+                self.quadratic(inner, relation.flipped(), &negative)?,
             ),
         };
         self.combine(&above, &below, combination)
     }
 
-    fn solve_polynomial(
-        &mut self,
-        left: &Expression,
-        mut relation: Relation,
-        right: &Expression,
-    ) -> Part {
+    fn quadratic(&mut self, left: &Expression, mut relation: Relation, right: &Expression) -> Part {
         let (first, second) = (self.algebra.normalise(left)?, self.algebra.normalise(right)?);
         let difference = self.algebra.subtract(&first, &second)?;
-        let quadratic = self.algebra.quadratic(&difference);
-        let (name, [mut c, mut b, mut a]) = quadratic.ok_or(Failure::NoPart)?;
+        let (name, [mut c, mut b, mut a]) = self.algebra.quadratic(&difference).ok_or(None)?;
         if a.is_negative() || a.is_zero() && b.is_negative() {
             (relation, a, b, c) = (relation.flipped(), -a, -b, -c);
         }
         if a.is_zero() {
             if b.is_zero() {
-                return Err(Failure::NoPart);
+                return Err(None);
             }
             return bounded(&name, relation, &Expression::Number(-c / b));
         }

@@ -13,9 +13,7 @@ const COORDINATES: [&str; 3] = ["x", "y", "z"];
 /// Names of the number that runs along a line.
 const PARAMETERS: &str = "t s r u \\lambda \\mu";
 
-/// The point of a line whose coordinate is 0 where the direction's is 1 first, and that direction.
-type Line = (Vec<Rational>, Vec<Rational>);
-
+/// Two points of a line; or the point whose coordinate is 0 where the direction's is 1 first, and that direction.
 type Points = (Vec<Rational>, Vec<Rational>);
 
 impl Comparison {
@@ -30,7 +28,7 @@ impl Comparison {
     }
 
     /// Returns the line of a reading; a point without a name only if it is `declared` to run.
-    fn line(&mut self, reading: &Node, declared: bool) -> Option<Line> {
+    fn line(&mut self, reading: &Node, declared: bool) -> Option<Points> {
         let (from, to) = match reading {
             Node::Chain { sides, relations }
                 if sides.len() == 3 && relations.iter().all(|sign| *sign == Relation::Equal) =>

@@ -9,15 +9,6 @@ use crate::verdict::Rung;
 use crate::words;
 
 impl Comparison {
-    /// Compares a list of equal answers, such as `\\frac12 or 0.5`, as one answer.
-    fn repeated(&mut self, list: &Node, other: &Node) -> Result<Option<Finding>> {
-        let Node::List { open: ' ', items, .. } = list else { return Ok(None) };
-        match self.distinct(items)?.as_slice() {
-            [only] => self.compare(only, other).map(Some),
-            _ => Ok(None),
-        }
-    }
-
     /// Compares sets of words, "no solution" and the empty set, and unions of inequalities.
     pub(super) fn mixed(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         if let Some(found) = self.mixed_in_order(left, right)? {
@@ -41,8 +32,11 @@ impl Comparison {
     }
 
     fn mixed_in_order(&mut self, a: &Node, b: &Node) -> Result<Option<Finding>> {
-        if let Some(found) = self.repeated(a, b)? {
-            return Ok(Some(found));
+        // `\frac12 or 0.5` as one answer
+        if let Node::List { open: ' ', items, .. } = a
+            && let [only] = self.distinct(items)?.as_slice()
+        {
+            return self.compare(only, b).map(Some);
         }
         let finding = match (a, b) {
             (Node::Words(words), Node::List { open: '{', items, .. }) if items.is_empty() => {
@@ -85,8 +79,7 @@ impl Comparison {
                 Node::Value { expression: Expression::Function(name, arguments), .. },
                 Node::List { open: '(', items, .. },
             ) if is_point_name(name) && arguments.len() > 1 => {
-                let point: Vec<Node> = arguments.iter().cloned().map(Node::from).collect();
-                self.ordered(&point, items)
+                self.ordered(&Node::entries(std::slice::from_ref(arguments)), items)
             }
             (Node::Value { expression, .. }, Node::List { open: '(', items, .. }) => {
                 return self.unit_vectors(expression, items);
@@ -97,8 +90,7 @@ impl Comparison {
                     expression.variables().iter().find(|name| is_identity(name, rows))
                     && self.vanishes(&expression.with(name, &Expression::integer(0)))? =>
             {
-                let entries = identity(expression, name, rows.len());
-                self.ordered(&entries, &Node::entries(rows))
+                self.ordered(&identity(expression, name, rows.len()), &Node::entries(rows))
             }
             (Node::Value { expression, .. }, Node::Matrix(rows))
                 if rows.iter().all(|row| row.len() == 1) =>

@@ -1,6 +1,6 @@
 //! Numbers from a first one on without an end: `2k + 1, k \ge 0`, "all odd positive integers", `\{1, 3, 5, \ldots\}`.
 
-use super::difference::Difference;
+use super::difference::{Difference, chain};
 use super::{Comparison, Result};
 use crate::answer::{Answer, Node, Relation};
 use crate::expression::Expression;
@@ -34,12 +34,10 @@ impl Comparison {
         }
         // `n = 4k \text{ or } n = 4k + 1`
         if let (Some(parts), Some(others)) = (parts(response), parts(gold)) {
-            let same =
-                |comparison: &mut Self, a: &Answer, b: &Answer| comparison.same_progression(a, b);
             let lone = |_: &Answer, _: Vec<&Answer>| {
                 Difference::Shapes("a progression".to_owned(), "no such progression".to_owned())
             };
-            return Ok(self.one_to_one(&parts, &others, same, lone)?.0);
+            return Ok(self.one_to_one(&parts, &others, Self::same_progression, lone)?.0);
         }
         let others = progressions(gold);
         for a in progressions(response) {
@@ -73,15 +71,16 @@ fn parts(answer: &Answer) -> Option<Vec<Answer>> {
     let Node::List { open: ' ', items, .. } = answer.readings.as_ref().ok()?.first()? else {
         return None;
     };
-    let numbered = answer.parameter.is_some() || items.iter().all(is_congruence);
+    let numbered =
+        answer.parameter.is_some() || items.iter().all(|item| congruence(item).is_some());
     let part = |item: &Node| Answer { readings: Ok(vec![item.clone()]), ..answer.clone() };
     let fits = (2..=MOST).contains(&items.len()) && numbered;
     fits.then(|| items.iter().map(part).collect())
 }
 
-fn is_congruence(item: &Node) -> bool {
-    let value = relation::labelled(item).map_or(item, |(_, value)| value);
-    value.plain().is_some_and(|value| value.is_call("pmod"))
+/// Returns the residue and the modulus, behind a label or without.
+fn congruence(node: &Node) -> Option<&[Expression]> {
+    relation::labelled(node).map_or(node, |(_, value)| value).plain()?.arguments_of("pmod")
 }
 
 fn at(number: &Expression, place: i64) -> Expression {
@@ -162,8 +161,7 @@ fn least(bound: &str) -> Option<i64> {
 
 /// Returns the number at each place of `n \equiv 3 \pmod 4`, of integers that a problem may call positive: from the residue on.
 fn residues(reading: &Node) -> Option<Vec<Expression>> {
-    let value = relation::labelled(reading).map_or(reading, |(_, value)| value);
-    let [residue, modulus] = value.plain()?.arguments_of("pmod")? else { return None };
+    let [residue, modulus] = congruence(reading)? else { return None };
     let modulus = modulus.as_integer().filter(|modulus| (2..=LARGEST).contains(modulus))?;
     let residue = residue.as_integer()?.rem_euclid(modulus);
     // The first multiple is 0 or, if it must be positive, the modulus.
@@ -176,8 +174,7 @@ fn residues(reading: &Node) -> Option<Vec<Expression>> {
 
 /// Returns the name and the least integer of `n \ge 2`, `n > 1` and `1 < n`.
 fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
-    let Node::Chain { sides, relations } = node else { return None };
-    let ([left, right], [relation]) = (sides.as_slice(), relations.as_slice()) else { return None };
+    let ([left, right], [relation]) = chain(node)? else { return None };
     let (name, bound, relation) = match right.symbol() {
         Some(_) => (right, left, relation.flipped()),
         None => (left, right, *relation),
@@ -190,8 +187,7 @@ fn bounded(node: &Node) -> Option<(Option<&str>, i64)> {
     }
 }
 
-/// Returns the number at each place of "all odd integers greater than 1", "positive multiples of 6", "powers of 2", from
-/// `low` on if that is known.
+/// Returns the number at each place of "odd integers above 1", "positive multiples of 6", "powers of 2", from `low` on.
 fn described(words: &str, low: Option<i64>) -> Vec<Expression> {
     let kind = pattern!(
         r"(?x)^(?:[a-z]\x20|value\x20|is\x20|any\x20|all\x20|every\x20|the\x20|set\x20|of\x20)*

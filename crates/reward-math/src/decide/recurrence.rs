@@ -1,7 +1,8 @@
 //! Recurrences with another first index: `a_{n+1} = 2a_n` and `a_n = 2a_{n-1}`.
 
+use super::difference::is_equation;
 use super::{Comparison, Result};
-use crate::answer::{Node, Relation};
+use crate::answer::Node;
 use crate::expression::Expression;
 use crate::table::pattern;
 
@@ -14,14 +15,13 @@ type Term = (String, String, i64);
 impl Comparison {
     /// Returns true if two equations for terms of a sequence are one, up to the place at which the index stands.
     pub(super) fn same_recurrence(&mut self, left: &Node, right: &Node) -> Result<bool> {
-        let equation = |node: &Node| matches!(node, Node::Chain { relations, .. } if relations == &[Relation::Equal]);
         let (Some((index, last)), Some((other, other_last))) = (last_term(left), last_term(right))
         else {
             return Ok(false);
         };
         let distance = other_last - last;
         let near = (1..=FARTHEST).contains(&distance.abs());
-        if index != other || !near || !equation(left) || !equation(right) {
+        if index != other || !near || !is_equation(left) || !is_equation(right) {
             return Ok(false);
         }
         let moved = |name: &str| {

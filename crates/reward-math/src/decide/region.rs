@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::difference::Difference;
+use super::difference::{Difference, is_equation};
 use super::{Comparison, Result};
 use crate::answer::{Combination, Node, Relation};
 use crate::expression::Expression;
@@ -54,29 +54,17 @@ fn infinite(value: &Expression) -> Ordering {
     }
 }
 
-/// Reason for which an answer has no region.
-pub(super) enum Failure {
-    /// It is no part of the line, or of another one, or its ends cannot be ordered.
-    NoPart,
-    Error(ParseError),
-}
+/// A region or an error; `None` for no part of the line, one of another line, or one whose ends cannot be ordered.
+pub(super) type Part<T = Region> = std::result::Result<T, Option<ParseError>>;
 
-impl From<ParseError> for Failure {
-    fn from(error: ParseError) -> Self {
-        Self::Error(error)
-    }
+/// Returns `None` for an answer without a region.
+fn known<T>(part: Part<T>) -> Result<Option<T>> {
+    part.map(Some).or_else(|why| why.map_or(Ok(None), Err))
 }
-
-pub(super) type Part = std::result::Result<Region, Failure>;
 
 impl Region {
     pub(super) fn line() -> Self {
         Self::between(Cut::lowest(), Cut::highest())
-    }
-
-    fn is_line(&self) -> bool {
-        let end = |cut: &Cut| infinite(&cut.value);
-        matches!(self.cuts.as_slice(), [low, high] if end(low).is_lt() && end(high).is_gt())
     }
 
     fn between(low: Cut, high: Cut) -> Self {
@@ -85,7 +73,7 @@ impl Region {
 
     /// Returns all numbers in this relation to the value.
     pub(super) fn related(relation: Relation, value: &Expression) -> Part {
-        let holds = |order| relation.holds(order).ok_or(Failure::NoPart);
+        let holds = |order| relation.holds(order).ok_or(None);
         let (below, here) = (holds(Ordering::Less)?, holds(Ordering::Equal)?);
         let above = holds(Ordering::Greater)?;
         let cut = |after| Cut { value: value.clone(), after };
@@ -107,24 +95,19 @@ impl Region {
 impl Comparison {
     /// Returns true if two answers describe the same part of the line; `None` if one of them describes none.
     pub(super) fn same_region(&mut self, left: &Node, right: &Node) -> Result<Option<bool>> {
-        match self.are_same(left, right) {
-            Ok(same) => Ok(Some(same)),
-            Err(Failure::NoPart) => Ok(None),
-            Err(Failure::Error(error)) => Err(error),
-        }
+        known(self.are_same(left, right))
     }
 
-    fn are_same(&mut self, left: &Node, right: &Node) -> std::result::Result<bool, Failure> {
-        let equation = |node: &Node| matches!(node, Node::Chain { relations, .. } if relations == &[Relation::Equal]);
-        let equations = equation(left) && equation(right);
+    fn are_same(&mut self, left: &Node, right: &Node) -> Part<bool> {
+        let equations = is_equation(left) && is_equation(right);
         // `x^2 - 5x + 6 = 0` is solved by 2 and 3, and leaves that to the reader.
         let unsolved = |node: &Node| {
-            equation(node)
+            is_equation(node)
                 && !matches!(node, Node::Chain { sides, .. } if sides.iter().any(|side| side.symbol().is_some()))
         };
         let is_list = |node: &Node| matches!(node, Node::List { open: '{', .. });
         if is_list(left) && unsolved(right) || is_list(right) && unsolved(left) {
-            return Err(Failure::NoPart);
+            return Err(None);
         }
         let (left, right) = (self.region(left)?, self.region(right)?);
         if let (Some(a), Some(b)) = (&left.variable, &right.variable)
@@ -135,7 +118,7 @@ impl Comparison {
         }
         // `x^2 = -1` and `x^2 = -4` have no real solution, and say different things.
         if left.cuts.is_empty() && right.cuts.is_empty() && equations {
-            return Err(Failure::NoPart);
+            return Err(None);
         }
         if left.cuts.len() != right.cuts.len() {
             let ends = |region: &Region| format!("a region with {} ends", region.cuts.len());
@@ -163,14 +146,12 @@ impl Comparison {
             Node::Joined(combination, parts) => self.fold(parts, *combination),
             Node::List { open: '{', items, .. } => {
                 items.iter().try_fold(Region::default(), |set, item| {
-                    let value = item.plain().ok_or(Failure::NoPart)?;
+                    let value = item.plain().ok_or(None)?;
                     let point = Region::related(Relation::Equal, value)?;
                     self.combine(&set, &point, Combination::Union)
                 })
             }
-            Node::List { open: ' ', items, .. } if !items.iter().all(Node::is_chain) => {
-                Err(Failure::NoPart)
-            }
+            Node::List { open: ' ', items, .. } if !items.iter().all(Node::is_chain) => Err(None),
             // "or"
             Node::List { open: ' ', close: '|', items } => self.fold(items, Combination::Union),
             Node::List { open: ' ', items, .. } => self.stated(items),
@@ -180,7 +161,7 @@ impl Comparison {
             Node::Words(words) if words == "all reals" => Ok(Region::line()),
             Node::Words(words) if super::is_nothing(words) => Ok(Region::default()),
             node if node.symbol() == Some("\\mathbb R") => Ok(Region::line()),
-            _ => Err(Failure::NoPart),
+            _ => Err(None),
         }
     }
 
@@ -191,7 +172,8 @@ impl Comparison {
         let takes_out = |item: &Node| matches!(item, Node::Chain { relations, .. } if relations.contains(&Relation::NotEqual));
         if !items.iter().any(takes_out) {
             let union = self.fold(items, Combination::Union)?;
-            if !union.is_line() {
+            let ends = union.cuts.iter().map(|cut| infinite(&cut.value));
+            if !ends.eq([Ordering::Less, Ordering::Greater]) {
                 return Ok(union);
             }
         }
@@ -200,7 +182,7 @@ impl Comparison {
 
     /// Returns the members of `\{x \mid …\}`, if they are real numbers.
     fn built(&mut self, head: &Node, conditions: &[Node]) -> Part {
-        let name = head.symbol().ok_or(Failure::NoPart)?;
+        let name = head.symbol().ok_or(None)?;
         let (domains, stated): (Vec<Node>, Vec<Node>) =
             conditions.iter().cloned().partition(|condition| condition.membership().is_some());
         let mut region = match stated.as_slice() {
@@ -214,7 +196,7 @@ impl Comparison {
         }
         // The name is bound: it has no meaning outside.
         match region.variable.take() {
-            Some(variable) if variable != name => Err(Failure::NoPart),
+            Some(variable) if variable != name => Err(None),
             _ => Ok(region),
         }
     }
@@ -231,11 +213,7 @@ impl Comparison {
         if domains.is_empty() || stated.is_empty() {
             return Ok(None);
         }
-        let region = match self.built(head, &stated) {
-            Ok(region) => region,
-            Err(Failure::NoPart) => return Ok(None),
-            Err(Failure::Error(error)) => return Err(error),
-        };
+        let Some(region) = known(self.built(head, &stated))? else { return Ok(None) };
         let mut items = Vec::new();
         for part in region.cuts.chunks_exact(2) {
             let [low, high] = [&part[0], &part[1]].map(|cut| self.last_integer(cut));
@@ -256,65 +234,58 @@ impl Comparison {
             return i64::try_from(if cut.after || !value.is_int() { floor } else { floor - 1 })
                 .ok();
         }
-        let mut below = (-LARGEST..=LARGEST).take_while(|count| {
+        let below = (-LARGEST..=LARGEST).take_while(|count| {
             let count = Expression::integer(*count);
             numeric::order(&count, &cut.value, &mut self.enclosure_fuel) == Some(Ordering::Less)
         });
-        let last = below.by_ref().last();
-        last.filter(|last| *last < LARGEST)
+        below.last().filter(|last| *last < LARGEST)
     }
 
     fn fold(&mut self, parts: &[Node], combination: Combination) -> Part {
-        let regions: std::result::Result<Vec<Region>, Failure> =
-            parts.iter().map(|part| self.region(part)).collect();
+        let regions = parts.iter().map(|part| self.region(part)).collect::<Part<Vec<Region>>>();
         let mut regions = regions?.into_iter();
-        let first = regions.next().ok_or(Failure::NoPart)?;
+        let first = regions.next().ok_or(None)?;
         regions.try_fold(first, |result, region| self.combine(&result, &region, combination))
     }
 
     fn interval(&mut self, open: char, close: char, items: &[Node]) -> Part {
-        let [low, high] = items else { return Err(Failure::NoPart) };
-        let (low, high) = low.plain().zip(high.plain()).ok_or(Failure::NoPart)?;
+        let [low, high] = items else { return Err(None) };
+        let (low, high) = low.plain().zip(high.plain()).ok_or(None)?;
         let (low_end, high_end) = (infinite(low), infinite(high));
         // No interval is closed at infinity.
         if open == '[' && low_end.is_ne() || close == ']' && high_end.is_ne() {
-            return Err(Failure::NoPart);
+            return Err(None);
         }
         let low = Cut { after: open == '(' && low_end.is_eq(), value: low.clone() };
         let high = Cut { after: close == ']' || high_end.is_gt(), value: high.clone() };
         match self.order(&low, &high)? {
             Ordering::Less => Ok(Region::between(low, high)),
-            _ => Err(Failure::NoPart),
+            _ => Err(None),
         }
     }
 
     /// Returns the numbers that a chain of inequalities in one variable allows.
     fn solve(&mut self, sides: &[Node], relations: &[Relation]) -> Part {
         if let ([name, set], [Relation::In]) = (sides, relations) {
-            let name = name.symbol().ok_or(Failure::NoPart)?;
+            let name = name.symbol().ok_or(None)?;
             return Ok(self.region(set)?.of(name));
         }
         let mut steps = sides.windows(2).zip(relations);
         steps.try_fold(Region::line(), |region, (pair, relation)| {
-            let part = self.solve_inequality(&pair[0], *relation, &pair[1])?;
+            let part = self.inequality(&pair[0], *relation, &pair[1])?;
             self.combine(&region, &part, Combination::Intersection)
         })
     }
 
-    pub(super) fn combine(
-        &mut self,
-        left: &Region,
-        right: &Region,
-        combination: Combination,
-    ) -> Part {
+    pub(super) fn combine(&mut self, left: &Region, right: &Region, by: Combination) -> Part {
         let variable = match (&left.variable, &right.variable) {
-            (Some(a), Some(b)) if a != b => return Err(Failure::NoPart),
+            (Some(a), Some(b)) if a != b => return Err(None),
             (a, b) => a.clone().or_else(|| b.clone()),
         };
         if left.cuts.len() + right.cuts.len() > MAX_CUTS {
-            return Err(Failure::NoPart);
+            return Err(None);
         }
-        let holds = |in_left: bool, in_right: bool| match combination {
+        let holds = |in_left: bool, in_right: bool| match by {
             Combination::Union => in_left || in_right,
             Combination::Intersection => in_left && in_right,
             Combination::Difference => in_left && !in_right,
@@ -343,14 +314,14 @@ impl Comparison {
         Ok(Region { cuts, variable })
     }
 
-    fn order(&mut self, a: &Cut, b: &Cut) -> std::result::Result<Ordering, Failure> {
+    fn order(&mut self, a: &Cut, b: &Cut) -> Part<Ordering> {
         let by_value = match (infinite(&a.value), infinite(&b.value)) {
             (Ordering::Equal, Ordering::Equal) => {
                 if a.value == b.value || self.expressions(&a.value, &b.value)?.0 {
                     Ordering::Equal
                 } else {
                     let order = numeric::order(&a.value, &b.value, &mut self.enclosure_fuel);
-                    order.ok_or(Failure::NoPart)?
+                    order.ok_or(None)?
                 }
             }
             (a_end, b_end) => a_end.cmp(&b_end),

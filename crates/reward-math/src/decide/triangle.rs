@@ -1,5 +1,6 @@
 //! Triangles by their corners: `\triangle ABC \sim \triangle DEF` is `\triangle BCA \sim \triangle EFD`.
 
+use super::difference::chain;
 use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 
@@ -18,12 +19,8 @@ pub(super) fn same_triangle(a: &Expression, b: &Expression) -> bool {
 
 /// Returns the pairs of corners of two statements that triangles are similar or congruent, in alphabetical order.
 pub(super) fn correspondences(left: &Node, right: &Node) -> Option<[Vec<Pair>; 2]> {
-    let (Node::Chain { sides: a, relations }, Node::Chain { sides: b, relations: other_relations }) =
-        (left, right)
-    else {
-        return None;
-    };
-    let corresponds = matches!(relations.as_slice(), [Relation::Similar | Relation::Congruent]);
+    let ((a, relations), (b, other_relations)) = (chain(left)?, chain(right)?);
+    let corresponds = matches!(relations, [Relation::Similar | Relation::Congruent]);
     let pairs = |sides: &[Node]| {
         let [first, second] = sides else { return None };
         let (first, second) = (corners(first.symbol()?)?, corners(second.symbol()?)?);

@@ -75,12 +75,13 @@ impl Comparison {
             return if literals { self.expressions(a, b) } else { finding };
         }
         for renamed in with_same_constants(&first, &second) {
-            let renamed = self.expressions(&renamed, &second)?;
-            if renamed.0 {
-                return Ok(renamed);
+            if let found @ (true, _) = self.expressions(&renamed, &second)? {
+                return Ok(found);
             }
         }
-        if self.differ_by_constant(&first, &second)? || self.rescaled(&first, &second)? {
+        // In a rational function `C` may be a number of the problem.
+        let free = !first.is_rational_function();
+        if self.differ_by_constant(&first, &second)? || free && self.rescaled(&first, &second)? {
             return Ok((true, Rung::Enclosure));
         }
         finding
@@ -127,8 +128,7 @@ impl Comparison {
                 if dozens(unit) { scaled(value, Rational::from(12)) } else { value.clone() }
             });
             let finding = self.expressions(&first, &second)?;
-            let counted = a_unit.is_some() && b_unit.is_some();
-            let decided = finding.0 || counted;
+            let decided = finding.0 || a_unit.is_some() && b_unit.is_some();
             return Ok(Some(if decided { finding } else { self.expressions(a, b)? }));
         }
         // 2.5 km and 2500 m.
@@ -196,11 +196,11 @@ impl Comparison {
             return self.expressions(first.as_ref().unwrap_or(a), second.as_ref().unwrap_or(b));
         }
         match numeric::compare(a, b, &mut self.enclosure_fuel) {
-            numeric::EnclosureComparison::Equal => Ok((true, Rung::Enclosure)),
-            numeric::EnclosureComparison::Different(apart) => {
+            numeric::Enclosures::Equal => Ok((true, Rung::Enclosure)),
+            numeric::Enclosures::Different(apart) => {
                 self.differ(Rung::Enclosure, Difference::Apart(apart))
             }
-            numeric::EnclosureComparison::Unknown => {
+            numeric::Enclosures::Unknown => {
                 self.undecided |= finding.is_ok();
                 finding
             }
@@ -342,8 +342,7 @@ fn letters_as_unit(expression: &Expression) -> Option<(Expression, String)> {
     let letters = factors.iter().rev().take_while(|factor| letter(factor).is_some()).count();
     let (before, letters) = factors.split_at(factors.len() - letters.min(factors.len() - 1));
     let phrase: Vec<&str> = letters.iter().filter_map(letter).collect();
-    let value = Expression::product(before.to_vec());
-    Some((value, words::unit(&phrase.join(" "))?))
+    Some((Expression::product(before.to_vec()), words::unit(&phrase.join(" "))?))
 }
 
 /// Returns a single letter that may be a unit.
@@ -362,8 +361,7 @@ fn scaled(expression: &Expression, factor: Rational) -> Expression {
 fn from_one(expression: &Expression) -> Cow<'_, Expression> {
     // An inner sum has an index of its own.
     fn nested(node: &Expression) -> usize {
-        let inside = node.parts().map(nested).max().unwrap_or_default();
-        inside + usize::from(node.is_call("sum prod"))
+        node.parts().map(nested).max().unwrap_or_default() + usize::from(node.is_call("sum prod"))
     }
     let changed = |node: &Expression| {
         let Expression::Function(name, parts) = node else { return None };

@@ -14,8 +14,7 @@ const MAX_BOXES: usize = 64;
 pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
     for (start, span) in closed_boxes(response) {
-        // An empty box is quoted from the question's instructions, `\boxed{\blacksquare}` ends a proof: no answers. Of boxes
-        // in a box the outermost counts.
+        // An empty box is quoted, `\boxed{\blacksquare}` ends a proof: no answers. Of boxes in a box the outermost counts.
         if !pattern!(r"^\s*(?:‹end of a proof›)?\s*$").is_match(&response[span.clone()])
             && !denied(&response[..start], &response[span.end..])
             && boxes.last().is_none_or(|(_, last)| last.end <= start)
@@ -43,8 +42,7 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     if let [(_, only)] = boxes.as_slice() {
         return Some(Extracted::new(response, Rule::Box, only.clone()));
     }
-    let contents = contents(response, &boxes);
-    Some(Extracted { text: contents.join(", "), rule: Rule::Box, span })
+    Some(Extracted { text: contents(response, &boxes).join(", "), rule: Rule::Box, span })
 }
 
 /// Returns the places of boxes that are said to be no answer, and of boxes around the mark of the end of a proof.
@@ -74,8 +72,7 @@ fn contents(response: &str, boxes: &[(usize, Range<usize>)]) -> Vec<String> {
     }
 }
 
-/// Returns the boxes of the last paragraph together, or what stands in bold in a text without boxes, if there are so many:
-/// "**17** years old, and Anna is **8**".
+/// Returns the boxes of the last paragraph, or what is bold without boxes, if so many: "**17** years old, Anna is **8**".
 pub(crate) fn all_of_last_paragraph(response: &str, count: usize) -> Option<String> {
     let response = response.trim_end();
     let start = response.rfind("\n\n").map_or(0, |end| end + 2);
@@ -96,8 +93,7 @@ fn all_marked(paragraph: &str, count: usize) -> Option<String> {
         let Some(between) = paragraph.get(pair[0].1.end..pair[1].0) else { return false };
         let separates =
             pattern!(r"^[\s$]*$|[,;、，和\n]|\b(?:and|or|und|et|y)\b").is_match(between);
-        let items = in_items(between);
-        separates && (items || !pattern!(r"[.!?](?:\s|\$)|。").is_match(between))
+        separates && (in_items(between) || !pattern!(r"[.!?](?:\s|\$)|。").is_match(between))
     };
     // What is said behind them may drop one.
     let last = marked.last().map_or(0, |(_, span)| span.end);
@@ -148,8 +144,7 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
     Some(items.iter().map(text).collect())
 }
 
-/// Returns the last box of each part of a response in parts, with its label, `(a) 39 (b) 210`, and those of "Case 1" or "First
-/// solution: …" without.
+/// Returns the last box of each part with its label, `(a) 39 (b) 210`; those of "Case 1" and "First solution: …" without.
 ///
 /// A part begins with its label on a line; `None` if there is only one, or one has no box.
 pub(crate) fn by_parts(response: &str) -> Option<String> {
@@ -163,8 +158,8 @@ pub(crate) fn by_parts(response: &str) -> Option<String> {
     let labels: Vec<(&str, usize)> = labels.collect();
     let in_order =
         ["a b c d e f g h", "1 2 3 4 5 6 7 8", "First Second Third"].iter().any(|names| {
-            let name = |(label, _): &(&'_ str, usize)| label.trim_start_matches("Case ").to_owned();
-            labels.iter().map(name).eq(names.split(' ').take(labels.len()).map(str::to_owned))
+            let written = labels.iter().map(|(label, _)| label.trim_start_matches("Case "));
+            written.eq(names.split(' ').take(labels.len()))
         });
     if labels.len() < 2 || !in_order {
         return None;
@@ -227,8 +222,7 @@ fn closed_boxes(text: &str) -> Vec<(usize, Range<usize>)> {
 fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Option<Range<usize>> {
     let rest = &response[start..];
     let open = start + (rest.len() - rest.trim_start().len());
-    let first = response[open..].chars().next()?;
-    if first == '{' {
+    if response[open..].starts_with('{') {
         let index = closing.binary_search_by_key(&open, |&(open, _)| open).ok()?;
         return Some(open + 1..closing[index].1);
     }

@@ -32,8 +32,7 @@ pub(super) fn end(response: &str) -> usize {
     response.len()
 }
 
-/// Returns the place of the only number in words of a last sentence without digits and formulas, "they need four vans", or
-/// of what it says in place of one, "does not exist".
+/// Returns the place of the only number in words of a last sentence, "they need four vans", or of "does not exist".
 pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let start = sentence(text);
     let last = &text[start..];
@@ -70,8 +69,7 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let last = if plain && counted.is_some() { total } else { last };
     // "After eating three of her ten apples, Emma has seven left."
     let number = |text: &str| {
-        let plain = !signs(text) && !text.contains('=');
-        words::only_number(&words::normalise(text).filter(|_| plain)?)
+        words::only_number(&words::normalise(text).filter(|_| !signs(text) && !text.contains('='))?)
     };
     let clause = last.rfind([',', ':']).map_or(0, |end| end + 1);
     let (start, last) = match number(last) {
@@ -263,6 +261,5 @@ fn counts(clause: &str) -> bool {
     let number = value.contains(|c: char| c.is_ascii_digit())
         || words::number(&value).is_some_and(|number| number > 1.into());
     // "20 divided by 4 is equal", before "to 5"
-    let calculates = pattern!(r"(?i)\b(?:‹calculates›)\b");
-    number && !calculates.is_match(&parts[2])
+    number && !pattern!(r"(?i)\b(?:‹calculates›)\b").is_match(&parts[2])
 }

@@ -43,7 +43,11 @@ impl Question {
             let stops = matches!(before, '.' | '?' | '!') && c.is_whitespace();
             let begins = c == '\n' || stops || matches!(before, '。' | '？' | '！');
             // "…, for example \boxed{7}": a clause that shows the format may be repeated alone.
-            let clause = before == ',' && is_format(&text[offset..]);
+            let shows = |clause: &str| {
+                ["boxed", "####", "<answer>"].iter().any(|mark| clause.contains(mark))
+            };
+            let clause =
+                before == ',' && text[offset..].split(['\n', ',']).next().is_some_and(shows);
             // The text of a choice belongs to its letter: "A. red".
             let last = sentences.last().copied().unwrap_or_default();
             let letter = matches!(significant[last..], [b'A'..=b'J', b'.']);
@@ -78,15 +82,13 @@ impl Question {
         Self { text: text.to_owned(), significant, sentences, openings, first, noticed }
     }
 
-    /// Returns the question as it was written.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// Returns the ranges of the response that repeat full sentences of the question, or all of it.
     ///
-    /// A single option of a choice is no echo: it may be the answer. The content of a box in the response is no echo
-    /// either.
+    /// A single option of a choice and the content of a box in the response are no echoes: they may be the answer.
     pub(super) fn echoes(&self, response: &str) -> Vec<Range<usize>> {
         let begins = |byte: &u8| self.first[0][usize::from(*byte)];
         let (mut echoes, mut compared) = (Vec::new(), 0);
@@ -121,8 +123,7 @@ impl Question {
         echoes
     }
 
-    /// Returns how many bytes the text shares with the question from this sentence on, and how many are in full
-    /// sentences.
+    /// Returns how many bytes the text shares with the question from this sentence on, and those in full sentences.
     fn repeated(&self, index: usize, text: &str) -> (usize, usize) {
         let start = self.sentences[index];
         let rest = &self.significant[start..];
@@ -141,12 +142,6 @@ impl Question {
         let text = text.strip_prefix(b"(").unwrap_or(text);
         matches!(text, [b'A'..=b'J', b')' | b'.' | b':', ..])
     }
-}
-
-/// Returns true if a clause shows how to mark an answer.
-fn is_format(text: &str) -> bool {
-    let clause = text.split(['\n', ',']).next().unwrap_or_default();
-    ["boxed", "####", "<answer>"].iter().any(|mark| clause.contains(mark))
 }
 
 /// Returns the bytes of the characters that a repetition must share.

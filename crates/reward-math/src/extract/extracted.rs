@@ -88,6 +88,5 @@ pub(super) fn some_text(response: &str, span: Range<usize>) -> Option<Range<usiz
 pub(super) fn trimmed(response: &str, span: Range<usize>) -> Range<usize> {
     let text = &response[span.clone()];
     let start = span.start + (text.len() - text.trim_start().len());
-    let text = text.trim();
-    start..start + text.len()
+    start..start + text.trim().len()
 }

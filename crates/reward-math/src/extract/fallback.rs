@@ -40,17 +40,15 @@ pub(super) fn find(response: &str) -> Option<(Range<usize>, Rule)> {
             return Some((place, Rule::LastSentence)).filter(|_| !gives_up);
         }
         // "… gets us to **July 4**.", before a remark
-        let marked =
-            || bold::at_the_end(concluded).filter(|_| concluded.len() < response.trim_end().len());
-        if let Some(bold) = marked() {
+        let goes_on = concluded.len() < response.trim_end().len();
+        if let Some(bold) = bold::at_the_end(concluded).filter(|_| goes_on) {
             return Some((bold, Rule::Bold));
         }
         let place = NUMBERS.iter().find_map(|find| find(concluded)).filter(|_| !gives_up)?;
         (!words::makes_another(&concluded[..place.start])).then_some((place, Rule::LastNumber))
     };
-    let letter = || Some((last_letter(concluded)?, Rule::LastLetter));
     first_of(response, &[(entire, Rule::Whole), (last_letter, Rule::LastLetter)])
-        .or_else(letter)
+        .or_else(|| first_of(concluded, &[(last_letter, Rule::LastLetter)]))
         .or_else(number)
         .or_else(|| first_of(response, &[(last_sentence, Rule::LastSentence)]))
 }
@@ -182,8 +180,7 @@ fn listed(response: &str) -> Option<Range<usize>> {
     several.then_some(text)
 }
 
-/// Returns the value behind the verb of the last sentence, before an explanation with other numbers: "the minimum is −3,
-/// attained at x = 1".
+/// Returns the value behind the last sentence's verb, before other numbers: "the minimum is −3, attained at x = 1".
 fn stated(response: &str) -> Option<Range<usize>> {
     let value = pattern!(concat!(
         r"(?i)(?:^|[.!?\n]\s*)[^.!?\n]*?\b(?:‹verb of a value›) (?:exactly |somit |also |donc |thus )*(?:[a-z](?:\([^()]*\))? = )?",
@@ -220,8 +217,7 @@ fn last_structure(response: &str) -> Option<Range<usize>> {
         r"(?:: |\bi\.e\.,? |\bthat is,? |\b(?:is|are|interval|point|set|coordinates|vector|pair|triple) )([\[({][^()\[\]{}\n]*[,;][^()\[\]{}\n]*[\])}])(?: in interval notation)?\.?\s*$"
     );
     let text = captured_at_end(structure, response)?;
-    let words = pattern!(r"[a-zA-Z]{3}").is_match(&response[text.clone()]);
-    (!words).then_some(text)
+    (!pattern!(r"[a-zA-Z]{3}").is_match(&response[text.clone()])).then_some(text)
 }
 
 /// Returns the formula without words behind the last verb or equals sign: "so P = (8, −2)", "amounts to 36π".

@@ -11,7 +11,6 @@ static MARKS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
     include_str!("turns.txt").lines().filter_map(|line| line.split_once(' ')).collect()
 });
 
-/// Returns the marks of a kind.
 fn marks(kind: &str) -> impl Iterator<Item = &'static str> {
     MARKS.iter().filter(move |(own, _)| *own == kind).map(|(_, mark)| *mark)
 }

@@ -26,12 +26,10 @@ impl Complex {
         if self.is_real() { Ok(self.real) } else { Err(Failure::Unknown) }
     }
 
-    /// Returns true if the enclosure is one number.
     pub(super) fn is_exact(&self) -> bool {
         self.real.is_exact() && self.imaginary.is_exact()
     }
 
-    /// Returns the number of bits before the point of the larger part.
     pub(super) fn bits_before_point(&self) -> usize {
         self.real.bits_before_point().max(self.imaginary.bits_before_point())
     }
@@ -45,7 +43,6 @@ impl Complex {
         Self { real: self.real.negated(), imaginary: self.imaginary.negated() }
     }
 
-    /// Returns the enclosure times `2^power`.
     pub(super) fn shifted(&self, power: isize) -> Self {
         Self { real: self.real.shifted(power), imaginary: self.imaginary.shifted(power) }
     }
@@ -55,12 +52,10 @@ impl Complex {
         Self { real: self.imaginary.negated(), imaginary: self.real.clone() }
     }
 
-    /// Returns true if the two enclosures have no number in common.
     pub(super) fn is_apart(&self, other: &Self) -> bool {
         self.real.is_apart(&other.real) || self.imaginary.is_apart(&other.imaginary)
     }
 
-    /// Returns true if both are narrow, relative to the larger of them.
     pub(super) fn are_narrow_with(&self, other: &Self, arithmetic: &mut Arithmetic) -> bool {
         arithmetic.are_narrow(&self.real, &other.real) == Ok(true)
             && arithmetic.are_narrow(&self.imaginary, &other.imaginary) == Ok(true)

@@ -1,7 +1,7 @@
 //! Evaluation of expressions to enclosures.
 
 use dashu::base::{Gcd, UnsignedAbs};
-use dashu::{Integer, Natural, Rational};
+use dashu::{Integer, Rational};
 
 use super::complex::Complex;
 use super::real::{Arithmetic, Failure, Real, Result};
@@ -106,8 +106,7 @@ impl<'b> Evaluation<'_, 'b> {
 
     /// Returns an integer of moderate size, exactly.
     fn whole(&mut self, expression: &'b Expression) -> Result<i64> {
-        let value = self.real(expression)?;
-        let integer = value.integer().ok_or(Failure::Unknown)?;
+        let integer = self.real(expression)?.integer().ok_or(Failure::Unknown)?;
         i64::try_from(integer).map_err(|_| Failure::TooLarge)
     }
 
@@ -162,8 +161,7 @@ impl<'b> Evaluation<'_, 'b> {
             self.arithmetic.power_complex(base, power)?
         };
         if *exponent < Integer::ZERO {
-            let one = Complex::from(Real::from(1));
-            return self.arithmetic.divide_complex(&one, &result);
+            return self.arithmetic.divide_complex(&Real::from(1).into(), &result);
         }
         Ok(result)
     }
@@ -268,9 +266,11 @@ impl<'b> Evaluation<'_, 'b> {
                 let mut result = Integer::from(self.whole(&arguments[0])?);
                 for argument in &arguments[1..] {
                     let next = Integer::from(self.whole(argument)?);
-                    let divides = name == "gcd";
-                    let combined = if divides { greatest_divisor } else { least_multiple };
-                    result = combined(&result, &next).into();
+                    result = match name {
+                        _ if result.is_zero() && next.is_zero() => result,
+                        "gcd" => (&result).gcd(&next).into(),
+                        _ => (&result / (&result).gcd(&next) * next).unsigned_abs().into(),
+                    };
                 }
                 Ok(self.arithmetic.integer(&result)?.into())
             }
@@ -362,14 +362,4 @@ fn inverse_hyperbolic(field: &mut Arithmetic, name: &str, x: &Real) -> Result<Re
     let root = field.root(&sum, 2)?;
     let sum = field.add(x, &root)?;
     field.logarithm(&sum)
-}
-
-/// Returns the greatest common divisor; 0 of 0 and 0.
-fn greatest_divisor(a: &Integer, b: &Integer) -> Natural {
-    if a.is_zero() && b.is_zero() { Natural::ZERO } else { a.gcd(b) }
-}
-
-/// Returns the least common multiple; 0 where one is 0.
-fn least_multiple(a: &Integer, b: &Integer) -> Natural {
-    if a.is_zero() || b.is_zero() { Natural::ZERO } else { (a / a.gcd(b) * b).unsigned_abs() }
 }

@@ -340,8 +340,7 @@ impl Arithmetic {
             return Err(if value.is_negative() { Failure::NotReal } else { Failure::Unclear });
         }
         if value.is_negative() {
-            let root = self.root(&value.negated(), index)?;
-            return Ok(root.negated());
+            return Ok(self.root(&value.negated(), index)?.negated());
         }
         if is_negative(&value.low) {
             return Err(Failure::Unclear);

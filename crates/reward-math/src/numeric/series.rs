@@ -242,8 +242,7 @@ impl Quotient {
         polynomial(&self.top) / polynomial(&self.bottom)
     }
 
-    /// Returns a bound of the absolute value for all complex numbers of this absolute value, and for larger ones if the
-    /// degree is at most 0.
+    /// Returns a bound of |r(z)| for all z with |z| = `radius`, and for larger ones if the degree is at most 0.
     fn bound_at(&self, radius: &Rational) -> Option<Rational> {
         let size = |coefficients: &[Rational]| {
             let add = |sum: Rational, c: &Rational| sum * radius + c.clone().abs();

@@ -106,7 +106,7 @@ impl Parser {
             top if is_differential(top, sign, order.as_ref()) => self.term()?,
             _ => return Ok(top / bottom),
         };
-        Ok(derivative(sign, variable, order.as_ref(), body))
+        Ok(derived(sign, variable, order.as_ref(), body))
     }
 }
 
@@ -131,12 +131,7 @@ fn with_order(expression: &Expression) -> Option<(&str, Option<Rational>)> {
 }
 
 /// Returns `dy/dx` as a name, and the derivative of anything else as a function of it.
-fn derivative(
-    sign: &str,
-    variable: &str,
-    order: Option<&Rational>,
-    body: Expression,
-) -> Expression {
+fn derived(sign: &str, variable: &str, order: Option<&Rational>, body: Expression) -> Expression {
     let order = order.map_or_else(String::new, |order| format!("^{order}"));
     match body {
         Expression::Symbol(name) => {
@@ -149,8 +144,7 @@ fn derivative(
     }
 }
 
-/// Splits a term from the differential at its end, or at the end of its numerator: the term, the variable, and the
-/// differentials behind it, which belong to integrals about this one.
+/// Splits a term from its differential: the term, the variable, and the differentials behind it, of outer integrals.
 fn without_differential(term: &Expression) -> Option<(Expression, Expression, Vec<Expression>)> {
     match term {
         Expression::Product(factors) => {

@@ -22,8 +22,7 @@ impl Parser {
         }
         match name {
             "binom" | "dbinom" | "tbinom" => self.behind(|parser| {
-                let sides = [parser.argument()?, parser.argument()?];
-                Ok(Expression::function("binomial", sides))
+                Ok(Expression::function("binomial", [parser.argument()?, parser.argument()?]))
             }),
             "sqrt" => self.behind(Self::square_root),
             "begin" if self.at_matrix() => self.matrix(),
@@ -87,7 +86,11 @@ impl Parser {
         }
         let index = self.sum()?;
         self.expect(']')?;
-        Ok(root(self.argument()?, index))
+        let radicand = self.argument()?;
+        Ok(match index.as_integer().and_then(|index| u32::try_from(index).ok()) {
+            Some(index) => Expression::root(radicand, index),
+            None => Expression::power(radicand, Expression::integer(1) / index),
+        })
     }
 
     /// Parses an accent: a box shows its content; a bar is a conjugate of a number, or like a hat part of a name.
@@ -226,8 +229,7 @@ impl Parser {
                 base = parser.base_of_logarithm(name)?;
             }
             let mut name = name;
-            let minus_one = Rational::NEG_ONE;
-            if exponent.as_ref().and_then(Expression::literal) == Some(minus_one)
+            if exponent.as_ref().and_then(Expression::literal) == Some(Rational::NEG_ONE)
                 && let Some(inverse) = inverse_name(name)
             {
                 (name, exponent) = (inverse, None);
@@ -356,12 +358,4 @@ fn diagonal(entries: &[Expression]) -> Expression {
         row
     });
     Expression::matrix(rows)
-}
-
-/// Returns the root of an integer index, or the power of a reciprocal.
-fn root(radicand: Expression, index: Expression) -> Expression {
-    if let Some(index) = index.as_integer().and_then(|index| u32::try_from(index).ok()) {
-        return Expression::root(radicand, index);
-    }
-    Expression::power(radicand, Expression::integer(1) / index)
 }

@@ -16,27 +16,22 @@ const FUEL: u64 = 2000;
 /// Values of the index at which the first term may stand.
 const FIRST: std::ops::RangeInclusive<i64> = -3..=5;
 
-/// Returns the sum or product of all terms, named "sum" or "prod"; `None` if the terms before the dots do not follow the
-/// pattern of the last.
+/// Returns the "sum" or "prod" of all terms; `None` if those before the dots do not follow the pattern of the last.
 pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression> {
     if let Some(factorial) = factorial(terms).filter(|_| name == "prod") {
         return Some(factorial);
     }
-    let [before @ .., dots, last] = terms else { return None };
-    let dots = if let Expression::Negative(dots) = dots { dots } else { dots };
-    if !dots.is_symbol("\\ldots")
-        || !(2..=MOST).contains(&before.len())
-        || before.iter().any(|term| term.holds("\\ldots"))
-    {
-        return None;
-    }
+    let (last, others) = terms.split_last()?;
+    let before = before_dots(others, 2)?;
     let names: BTreeSet<String> = terms.iter().flat_map(Expression::variables).collect();
     let index = ["k", "j", "l", "r"].into_iter().find(|name| !names.contains(*name))?;
     let varies = |name: &&str| last.holds(name) && !before.iter().any(|term| term.holds(name));
-    if let Some(end) = ["n", "N", "m", "k"].into_iter().find(varies) {
-        let term = last.renamed(end, index);
+    let up_to = |end: Expression, term: Expression| {
         let start = FIRST.into_iter().find(|start| follows((index, &term), before, *start))?;
-        return Some(series(name, index, (start, Expression::symbol(end)), term));
+        Some(series(name, index, (start, end), term))
+    };
+    if let Some(end) = ["n", "N", "m", "k"].into_iter().find(varies) {
+        return up_to(Expression::symbol(end), last.renamed(end, index));
     }
     let numbers: Option<Vec<Rational>> = before.iter().chain([last]).map(constant).collect();
     let Some(numbers) = numbers else {
@@ -44,20 +39,16 @@ pub(super) fn written_out(name: &str, terms: &[Expression]) -> Option<Expression
         let is = |end: i64| move |node: &Expression| node.as_integer() == Some(end);
         let end = (2..=MOST_COUNTED).rev().find(|end| last.any(&is(*end)))?;
         let term = last.replaced(&|node| is(end)(node).then(|| Expression::symbol(index)));
-        let start = FIRST.into_iter().find(|start| follows((index, &term), before, *start))?;
-        return Some(series(name, index, (start, Expression::integer(end)), term));
+        return up_to(Expression::integer(end), term);
     };
-    let (first, second, end) = match numbers.as_slice() {
-        [first, second, .., end] => (first.clone(), second.clone(), end.clone()),
-        _ => return None,
-    };
+    let [first, second, .., end] = numbers.as_slice() else { return None };
     // An arithmetic progression, or a geometric one: of `1 + 2 + \cdots + 1024` nobody knows which.
-    let step = &second - &first;
+    let step = second - first;
     let number = Expression::Number;
     let linear = number(first.clone()) + number(step.clone()) * Expression::symbol(index);
-    let count = (!step.is_zero()).then(|| (&end - &first) / &step).filter(Rational::is_int);
+    let count = (!step.is_zero()).then(|| (end - first) / &step).filter(Rational::is_int);
     let count = count.filter(|count| *count > Rational::from(before.len() as u64 - 1))?;
-    let even = before.len() > 2 || name == "prod" || !is_power(&second, &first, &end);
+    let even = before.len() > 2 || name == "prod" || !is_power(second, first, end);
     (even && follows((index, &linear), before, 0))
         .then(|| series(name, index, (0, number(count)), linear))
 }
@@ -84,15 +75,21 @@ pub(crate) fn begins_with(series: &Expression, terms: &Expression) -> bool {
     else {
         return false;
     };
-    let (Some(low), [before @ .., dots]) = (low.as_integer(), terms.as_slice()) else {
-        return false;
-    };
-    let dots = if let Expression::Negative(dots) = dots { dots } else { dots };
     end.is_symbol("\\infty")
-        && dots.is_symbol("\\ldots")
-        && (FEWEST..=MOST).contains(&before.len())
-        && !before.iter().any(|term| term.holds("\\ldots"))
-        && follows((index, body), before, low)
+        && low
+            .as_integer()
+            .zip(before_dots(terms, FEWEST))
+            .is_some_and(|(low, before)| follows((index, body), before, low))
+}
+
+/// Returns the terms before dots at the end, if they are not too few and hold no dots themselves.
+fn before_dots(terms: &[Expression], fewest: usize) -> Option<&[Expression]> {
+    let (dots, before) = terms.split_last()?;
+    let dots = if let Expression::Negative(dots) = dots { dots } else { dots };
+    let fits = dots.is_symbol("\\ldots")
+        && (fewest..=MOST).contains(&before.len())
+        && !before.iter().any(|term| term.holds("\\ldots"));
+    fits.then_some(before)
 }
 
 fn series(name: &str, index: &str, ends: (i64, Expression), term: Expression) -> Expression {

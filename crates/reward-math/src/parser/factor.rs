@@ -1,12 +1,36 @@
-//! Parser of factors: primaries with their powers, factorials and degrees.
+//! Parser of factors: primaries with their powers, factorials and degrees, and numbers in a base.
 
-use dashu::Rational;
+use dashu::{Integer, Rational};
 
 use super::function::{function_name, is_greek};
 use super::{MAX_DEPTH, Parser, Result};
 use crate::expression::Expression;
 use crate::token::Kind;
 use crate::verdict::ParseError;
+
+/// Most digits of a number written in a base.
+pub(crate) const MAX_DIGITS_IN_BASE: usize = 1024;
+/// Most steps that the numbers in a base of one answer may take: each takes the square of its digits.
+const MAX_STEPS_IN_BASES: usize = 8 * MAX_DIGITS_IN_BASE * MAX_DIGITS_IN_BASE;
+
+/// The number that digits, a point and commas mean in a base; `None` where one is no digit of it.
+///
+/// The base or its negative lies in `2..=36`. The work is quadratic in the digits.
+pub(crate) fn in_base(digits: &str, base: i32) -> Option<Rational> {
+    let (mut value, mut places) = (Integer::ZERO, None);
+    for c in digits.chars().filter(|c| *c != ',') {
+        if c == '.' {
+            places = Some(0_usize);
+            continue;
+        }
+        value = value * base + c.to_digit(base.unsigned_abs())?;
+        places = places.map(|count| count + 1);
+    }
+    Some(match places {
+        None => Rational::from(value),
+        Some(places) => Rational::from_parts_signed(value, Integer::from(base).pow(places)),
+    })
+}
 
 impl Parser {
     /// Parses a primary with its postfixes: powers, factorials, degrees.
@@ -22,7 +46,10 @@ impl Parser {
             } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
             } else if self.eat_power_sign() {
-                base = if self.degree_mark(&base) {
+                // `o` is a mark behind a number alone.
+                let mark = self.degree_mark_length(0, base.literal().is_some());
+                self.position += mark;
+                base = if mark > 0 {
                     self.minutes_of_arc(base)
                 } else {
                     Expression::power(base, self.deeper(Self::exponent)?)
@@ -47,11 +74,8 @@ impl Parser {
 
     /// Returns true before `!=`; `3!=6` and `n! = 6` are factorials.
     fn at_unequal(&self, base: &Expression) -> bool {
-        let joined = |ahead: usize| {
-            self.tokens.get(self.position + ahead).is_some_and(|token| !token.spaced)
-        };
-        let factorial = joined(0) && !base.has_variable();
-        self.symbol_at(1, '=') && joined(1) && !factorial
+        let factorial = !self.spaced(0) && !base.has_variable();
+        self.symbol_at(1, '=') && !self.spaced(1) && !factorial
     }
 
     /// Skips `^` or `**`.
@@ -60,15 +84,8 @@ impl Parser {
         self.eat_if(stars) && self.eat_symbol('*') || self.eat_symbol('^')
     }
 
-    /// Parses `\circ` or `{\circ}` after `^`; after a number also the letter `o`.
-    fn degree_mark(&mut self, base: &Expression) -> bool {
-        let length = self.degree_mark_length(0, base.literal().is_some());
-        self.position += length;
-        length > 0
-    }
-
     /// Returns the number of tokens of `\circ`, `{\circ}` or the letter `o`, `ahead` tokens from here; 0 if absent.
-    fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
+    pub(super) fn degree_mark_length(&self, ahead: usize, with_letter: bool) -> usize {
         let is_mark = |kind: &Kind| {
             let letter = *kind == Kind::Letter('o') || kind.word() == Some("o");
             kind.is_command("circ") || with_letter && letter
@@ -83,15 +100,6 @@ impl Parser {
 
     pub(super) fn at_degree_mark(&self) -> bool {
         self.at_symbol('^') && self.degree_mark_length(1, true) > 0
-    }
-
-    /// Returns the value in degrees, if the mark follows.
-    pub(super) fn with_degree_mark(&mut self, value: Expression) -> Expression {
-        if !self.at_degree_mark() {
-            return value;
-        }
-        self.position += 1 + self.degree_mark_length(1, true);
-        Expression::function("degrees", [value])
     }
 
     /// Parses `15'` and `20''` after integer degrees; returns all of the angle.
@@ -138,7 +146,7 @@ impl Parser {
         }
         let primary = "a number, a variable or a bracket";
         match self.peek().cloned() {
-            Some(Kind::Letter('d')) if self.at_derivative() => Ok(self.derivative()),
+            Some(Kind::Letter('d')) if let Some(derivative) = self.derivative() => Ok(derivative),
             Some(Kind::Letter(c)) => {
                 self.advance();
                 self.variable(c.to_string())
@@ -182,6 +190,25 @@ impl Parser {
             },
             _ => Err(self.unexpected(primary)),
         }
+    }
+
+    /// `101_2`, `0.0011_{2}`, `1302_{-4}`: the digits read in the base of the subscript.
+    fn number_in_base(&mut self, digits: &str) -> Result<Expression> {
+        self.advance();
+        let base = self.subscript()?;
+        let base = base.parse::<i32>().ok().filter(|base| (2..=36).contains(&base.unsigned_abs()));
+        let base = base.ok_or_else(|| self.unexpected("a number base from 2 to 36"))?;
+        if digits.len() > MAX_DIGITS_IN_BASE {
+            return Err(ParseError::TooLong { found: digits.len(), limit: MAX_DIGITS_IN_BASE });
+        }
+        self.base_steps += digits.len().pow(2);
+        if self.base_steps > MAX_STEPS_IN_BASES {
+            return Err(ParseError::OutOfFuel);
+        }
+        let value = in_base(digits, base);
+        let value = value.ok_or_else(|| self.unexpected(&format!("digits of base {base}")))?;
+        // No literal: `101_2 = 5` is a calculation.
+        Ok(Expression::Sum(vec![Expression::Number(value)]))
     }
 
     /// Parses `(1, 2)` in a sum or product as a column.

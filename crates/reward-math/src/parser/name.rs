@@ -76,26 +76,21 @@ impl Parser {
             && close(self.position + 1).map(|end| end + 1) == close(self.position)
     }
 
-    /// Returns true before `dy/dx`, which is no quotient whose `d` cancels.
-    pub(super) fn at_derivative(&self) -> bool {
-        let letter = |ahead| matches!(self.peek_at(ahead), Some(Kind::Letter(_)));
-        let slash = self.symbol_at(2, '/');
-        let below = matches!(self.peek_at(3), Some(Kind::Letter('d')));
-        slash && below && letter(1) && letter(4)
-    }
-
-    pub(super) fn derivative(&mut self) -> Expression {
-        let letters = (0..5).filter_map(|ahead| match self.peek_at(ahead)? {
-            Kind::Letter(letter) | Kind::Symbol(letter) => Some(*letter),
+    /// Parses `dy/dx` as a name: it is no quotient whose `d` cancels.
+    pub(super) fn derivative(&mut self) -> Option<Expression> {
+        let character = |ahead| match self.peek_at(ahead)? {
+            Kind::Letter(c) | Kind::Symbol(c) => Some(*c),
             _ => None,
-        });
-        let name = letters.collect();
-        self.position += 5;
-        Expression::Symbol(name)
+        };
+        let characters = [0, 1, 2, 3, 4].map(character);
+        let [Some('d'), Some(y), Some('/'), Some('d'), Some(x)] = characters else { return None };
+        (y.is_alphabetic() && x.is_alphabetic()).then(|| {
+            self.position += 5;
+            Expression::Symbol(format!("d{y}/d{x}"))
+        })
     }
 
-    /// Returns true before a number or letter alone in brackets: `I(0)` and `I(-1)` are function values, `N(N + 1)` a
-    /// product.
+    /// Returns true before a number or letter alone in brackets: `I(-1)` is a function value, `N(N + 1)` a product.
     fn at_argument(&self) -> bool {
         let sign = usize::from(self.symbol_at(1, '-'));
         let name = |kind: &Kind| match kind {
@@ -106,8 +101,7 @@ impl Parser {
         self.peek_at(1 + sign).is_some_and(name) && self.symbol_at(2 + sign, ')')
     }
 
-    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter: `y(t)` is the value of a function, as is
-    /// `u(x, t)`.
+    /// Returns true before `(t)`, `(x)` or `(n)` behind another small or Greek letter, and for `u(x, t)`: function values.
     fn at_usual_argument(&self, name: &str) -> bool {
         let letter = name.split('_').next().unwrap_or_default();
         let of_several = lists("u v w z \\phi \\varphi \\psi \\rho \\theta", letter)
@@ -205,8 +199,7 @@ impl Parser {
             if !(parser.eat_symbol('_') || parser.eat_symbol('^')) {
                 return Err(parser.unexpected("the number chosen, as in `_{10}C_3`"));
             }
-            let k = parser.argument()?;
-            Ok(counted(&name, n, k))
+            Ok(counted(&name, n, parser.argument()?))
         })
     }
 }

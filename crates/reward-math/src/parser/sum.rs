@@ -39,7 +39,7 @@ impl Parser {
         let (mut sign, mut any) = (Sign::Plus, first);
         loop {
             // `\mathbb{R} - \{0\}` removes a set.
-            if !any && self.at_symbol('-') && self.peek_at(1).is_some_and(is_set_brace) {
+            if !any && self.at_symbol('-') && self.command_at(1, "{") {
                 return None;
             }
             if self.eat_symbol('+') {
@@ -85,9 +85,7 @@ impl Parser {
                         above.push(factor);
                     }
                 }
-            } else if (self.at_symbol('/') && !self.peek_at(1).is_some_and(is_set_brace))
-                || self.at_command("div")
-            {
+            } else if (self.at_symbol('/') && !self.command_at(1, "{")) || self.at_command("div") {
                 let slash = self.at_symbol('/');
                 self.advance();
                 let factor = self.signed(Self::factor)?;
@@ -143,7 +141,12 @@ impl Parser {
             self.position = start;
             return Ok(factor);
         };
-        Ok(self.with_degree_mark(Expression::Number(integer + top / bottom)))
+        let value = Expression::Number(integer + top / bottom);
+        if !self.at_degree_mark() {
+            return Ok(value);
+        }
+        self.position += 1 + self.degree_mark_length(1, true);
+        Ok(Expression::function("degrees", [value]))
     }
 
     /// Returns true before the `^{-1}` at the end of an answer: no function has an argument there.
@@ -239,10 +242,6 @@ fn cross_product(left: Expression, right: Expression) -> Expression {
     let product = Expression::function("cross", factors);
     let negative = turned ^ turned_too ^ exchanged;
     if negative { -product } else { product }
-}
-
-fn is_set_brace(kind: &Kind) -> bool {
-    kind.is_command("{")
 }
 
 #[derive(Clone, Copy, PartialEq)]
