@@ -402,12 +402,11 @@ pub(super) fn in_base(folded: &str) -> Option<Rational> {
         Err(_) => i32::try_from(words::number(&parts[3])?.trunc()).ok()?,
     };
     // A letter with a subscript is a variable; the lexer reads only digits here.
-    let letters = digits.bytes().all(|byte| byte.is_ascii_uppercase());
+    let letter = digits.len() < 2 && digits.bytes().all(|byte| byte.is_ascii_uppercase());
     let has = |kind: fn(&u8) -> bool| digits.as_bytes().iter().any(kind);
     let small = has(u8::is_ascii_lowercase) && !has(u8::is_ascii_digit);
     // `\overline{AB}_{12}` may be a segment.
     let named = folded.contains("overline") && !has(u8::is_ascii_digit);
     let bounded = digits.len() <= MAX_DIGITS_IN_BASE && (2..=36).contains(&base);
-    let is_number = bounded && !small && !named && !(letters && digits.len() < 2);
-    is_number.then(|| parser::in_base(digits, base))?
+    (bounded && !(small || named || letter)).then(|| parser::in_base(digits, base))?
 }
