@@ -1,6 +1,7 @@
 //! Polynomials with rational coefficients and rational exponents of atoms, and their fractions.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use dashu::base::Gcd;
 use dashu::{Natural, Rational};
@@ -79,9 +80,18 @@ impl Polynomial {
     }
 
     pub(super) fn accumulate(&mut self, monomial: Monomial, coefficient: Rational) {
-        let sum = self.0.remove(&monomial).unwrap_or(Rational::ZERO) + coefficient;
-        if !sum.is_zero() {
-            self.0.insert(monomial, sum);
+        match self.0.entry(monomial) {
+            Entry::Vacant(place) => {
+                if !coefficient.is_zero() {
+                    place.insert(coefficient);
+                }
+            }
+            Entry::Occupied(mut place) => {
+                *place.get_mut() += coefficient;
+                if place.get().is_zero() {
+                    place.remove();
+                }
+            }
         }
     }
 }

@@ -7,6 +7,14 @@ use super::{Algebra, Atom, MAX_BITS, Monomial, Polynomial, Result, bits};
 use crate::power::power;
 use crate::verdict::ParseError;
 
+/// Returns the product; that of integers needs no common divisors.
+fn product(left: &Rational, right: &Rational) -> Rational {
+    if left.is_int() && right.is_int() {
+        return Rational::from(left.numerator() * right.numerator());
+    }
+    left * right
+}
+
 impl Algebra {
     pub(crate) fn multiply_polynomials(
         &mut self,
@@ -20,17 +28,17 @@ impl Algebra {
         if one(right) {
             return Ok(left.clone());
         }
-        let mut product = Polynomial::zero();
+        let mut sum = Polynomial::zero();
         for (left_monomial, left_coefficient) in left.terms() {
             for (right_monomial, right_coefficient) in right.terms() {
                 self.spend_on(left_coefficient, right_coefficient)?;
-                let coefficient = left_coefficient * right_coefficient;
+                let coefficient = product(left_coefficient, right_coefficient);
                 let merged = self.merge(left_monomial, right_monomial)?;
                 let (monomial, coefficient) = self.reduced(merged, coefficient)?;
-                product.accumulate(monomial, coefficient);
+                sum.accumulate(monomial, coefficient);
             }
         }
-        Ok(product)
+        Ok(sum)
     }
 
     /// Pays for one product or sum of two rationals.
