@@ -45,7 +45,7 @@ impl Arithmetic {
 
     /// Returns true if every number of the interval is so near to 0 that `x` and `x + x²` agree at this precision.
     ///
-    /// Correct rounding of a function of such a number would need as many digits as it has leading zeros.
+    /// A series at such a number would need as many digits as it has leading zeros.
     fn is_tiny(&self, value: &Real) -> bool {
         let bound = -isize::try_from(self.bits + 8).unwrap_or(isize::MAX);
         value.size() < bound && !value.is_exactly(0)
