@@ -12,6 +12,7 @@ mod elementary;
 mod evaluate;
 mod function;
 mod integral;
+mod quick;
 mod real;
 mod series;
 
@@ -75,6 +76,19 @@ pub(crate) fn compare(left: &Expression, right: &Expression, fuel: &mut u64) -> 
     } else {
         functions(left, right, &variables, fuel)
     }
+}
+
+/// Returns true if two expressions certainly differ at the first point of [`compare`], which proves what this sees.
+pub(crate) fn certainly_differ(left: &Expression, right: &Expression) -> bool {
+    let mut variables = Variables::new();
+    for side in [left, right] {
+        side.each_variable(false, &mut |name, whole| *variables.entry(name).or_default() |= whole);
+    }
+    let sampling =
+        Sampling { variables: &variables, steps: false, bars: false, reach: Rational::ONE };
+    let near = |(name, value): (_, Rational)| (name, value.to_f64_fast());
+    let point: Vec<(&str, f64)> = sampling.point(0).into_iter().map(near).collect();
+    quick::apart(left, right, &point)
 }
 
 /// Returns true if an integral or infinite series occurs, whose enclosure does not become narrower with the precision.
@@ -188,7 +202,7 @@ fn functions(
     let (needed, tried) = if steps { STEP_POINTS } else { (POINTS_NEEDED, POINTS_TRIED) };
     // `|x|` equals `x` for the positive values that competition problems assume.
     let bars = left.calls("abs") || right.calls("abs");
-    let reach = largest(left).max(largest(right));
+    let reach = if bars { largest(left).max(largest(right)) } else { Rational::ONE };
     let sampling = Sampling { variables, steps, bars, reach };
     let (mut agreed, mut one_sided) = (0, 0);
     let mut skipped = 0;

@@ -2,7 +2,7 @@
 
 use dashu::Rational;
 
-use super::difference::{Difference, chain, kind};
+use super::difference::{Difference, chain, is_equation, kind};
 use super::inequality::{bounds, bounds_of_member};
 use super::triangle::correspondences;
 use super::{Comparison, Finding, Result, values::holds_infinity};
@@ -52,7 +52,10 @@ impl Comparison {
             && relation::same_label(a_label, b_label)
         {
             let solutions = [a_label, b_label].into_iter().all(is_solution);
-            let equal = self.compare(a, b)?.0 || solutions && self.rescaled_solution(a, b)?;
+            // The values of two equations with one label were compared as their sides.
+            let compared = a_label == b_label && is_equation(left) && is_equation(right);
+            let equal =
+                !compared && self.compare(a, b)?.0 || solutions && self.rescaled_solution(a, b)?;
             return Ok((equal, Rung::Relation));
         }
         if let Some((values, moved)) = with_labels_moved(left, right) {
@@ -104,6 +107,12 @@ impl Comparison {
         let backwards: Vec<Relation> = b_relations.iter().rev().map(|r| r.flipped()).collect();
         if a_relations == b_relations && self.ordered(a, b)?.0 {
             return Ok(true);
+        }
+        // `y = f(x)` and `y = g(x)` differ as their values do.
+        let solved =
+            |sides: &[Node]| sides[0].symbol().is_some_and(|name| !sides[1].names().contains(name));
+        if is_equation(left) && is_equation(right) && a[0] == b[0] && solved(a) && solved(b) {
+            return Ok(false);
         }
         let reversed: Vec<Node> = b.iter().rev().cloned().collect();
         if a_relations == backwards && self.ordered(a, &reversed)?.0 {

@@ -115,7 +115,10 @@ impl Comparison {
             let wrong = matches!(self.compare(a, b), Ok((false, _)));
             let difference = self.difference.take().filter(|_| wrong)?;
             match difference {
-                Difference::Expressions(a, b) if a.has_variable() || b.has_variable() => {
+                Difference::Expressions(a, b)
+                    if [&a, &b].iter().any(|side| side.has_variable())
+                        && [&a, &b].iter().all(|side| side.is_rational_function()) =>
+                {
                     let [a, b] = [a, b].map(|side| normal_form::as_read(&side.into()));
                     Witness::shapes(a, b)
                 }

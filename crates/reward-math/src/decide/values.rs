@@ -168,18 +168,21 @@ impl Comparison {
         if let Some([a, b]) = of_complex(a, b).or_else(|| both_from_one(a, b)) {
             return self.expressions(&a, &b);
         }
+        let rational = a.is_rational_function() && b.is_rational_function();
+        let numbers = rational && !a.has_variable() && !b.has_variable();
+        let dotted = || [a, b].iter().any(|side| side.holds("\\ldots"));
+        if !numbers && numeric::certainly_differ(a, b) && !dotted() {
+            let rung = if rational { Rung::NormalForm } else { Rung::Enclosure };
+            return self.differ(rung, Difference::Expressions(a.clone(), b.clone()));
+        }
         let finding = self.normal_forms(a, b);
         // What the dots stand for is not said.
-        if matches!(finding, Ok((false, _))) && [a, b].iter().any(|side| side.holds("\\ldots")) {
+        if matches!(finding, Ok((false, _))) && dotted() {
             self.undecided = true;
             return finding;
         }
         let decided = match &finding {
-            Ok((equal, how)) => {
-                *equal
-                    || *how == Rung::Number
-                    || (a.is_rational_function() && b.is_rational_function())
-            }
+            Ok((equal, how)) => *equal || *how == Rung::Number || rational,
             // What is too long to be calculated equals itself.
             Err(ParseError::OutOfFuel) if a == b && !self.with_itself => {
                 return Ok((true, Rung::NormalForm));
