@@ -216,13 +216,13 @@ impl Answer {
             && folded.contains("\\text")
             && readings.as_ref().is_ok_and(|all| is_worded(&all[0], folded));
         let is_unread = unread.is_some() || in_rows || readings.as_ref().map_or(true, beside_words);
+        // `(1)\ x > 0;\quad (2)\ S = 5`: a ground truth may be the last part alone.
+        let last_part = || Self::statement(spelling::labelled_parts(folded)?.last()?);
         let tail = match steps {
             Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
-            // `(1)\ x > 0;\quad (2)\ S = 5`: a ground truth may be the last part alone.
-            _ if stepwise => spelling::labelled_parts(folded)
-                .and_then(|parts| Self::statement(parts.last()?))
-                .or_else(|| Self::of_tail(whole, steps).filter(|_| is_unread))
-                .or_else(|| Self::of_clause(folded).filter(|_| is_sentence)),
+            _ if stepwise => last_part()
+                .or_else(|| is_unread.then(|| Self::of_tail(whole, steps))?)
+                .or_else(|| is_sentence.then(|| Self::of_clause(folded))?),
             _ => None,
         };
         Self {

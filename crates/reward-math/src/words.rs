@@ -232,23 +232,37 @@ pub(crate) fn holds_formula(folded: &str) -> bool {
 
 /// Returns the text in lower case without layout commands, and whether it holds mathematics.
 fn without_commands(folded: &str) -> (String, bool) {
-    let command = pattern!(r"(?s)\\(?:([A-Za-z]+)|.?)");
     let is_mathematics = |name: &str| {
         !name.starts_with("text")
             && !lists("mathrm mathbf mbox left right operatorname mathbb quad", name)
     };
-    let mut names = command.captures_iter(folded).filter_map(|command| command.get(1));
-    let mut formula = names.any(|name| is_mathematics(name.as_str()));
-    let plain = command.replace_all(folded, |command: &Captures<'_>| match command.get(1) {
-        Some(name) if name.as_str() == "mathbb" => "mathbb ",
-        _ => " ",
-    });
+    let mut pieces = folded.split('\\');
+    let mut plain = pieces.next().unwrap_or_default().to_owned();
+    let mut formula = false;
+    while let Some(piece) = pieces.next() {
+        let end = piece.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(piece.len());
+        let (name, rest) = piece.split_at(end);
+        formula |= !name.is_empty() && is_mathematics(name);
+        plain.push_str(if name == "mathbb" { "mathbb " } else { " " });
+        if name.is_empty() && !piece.is_empty() {
+            // A command of one sign.
+            plain.extend(rest.chars().skip(1));
+        } else if piece.is_empty() {
+            // `\\` is one command, too: what follows belongs to none.
+            plain.push_str(pieces.next().unwrap_or_default());
+        } else {
+            plain.push_str(rest);
+        }
+    }
     // "right-angled", not a difference of letters; each hyphen of "well-to-do".
     let hyphen = pattern!(r"(\p{Alphabetic}{2})-(\p{Alphabetic}{2})");
-    let plain = hyphen.replace_all(&plain, "$1 $2");
-    let plain = hyphen.replace_all(&plain, "$1 $2");
+    if plain.contains('-') {
+        plain = hyphen.replace_all(&plain, "$1 $2").into_owned();
+        plain = hyphen.replace_all(&plain, "$1 $2").into_owned();
+    }
     formula |= plain.contains(['^', '_', '=', '+', '<', '>', '|', '/', '*', '-']);
-    (pattern!(r#"[{}$.!?"()]"#).replace_all(&plain, " ").to_lowercase(), formula)
+    let marks = ['{', '}', '$', '.', '!', '?', '"', '(', ')'];
+    (plain.replace(marks, " ").to_lowercase(), formula)
 }
 
 /// Returns true for a word that joins the members of a list.
@@ -456,7 +470,11 @@ pub(crate) fn clock(folded: &str) -> Option<String> {
     const LONGEST: usize = 64;
     const DECORATION: [&str; 12] =
         ["(", ")", "\\text", "\\!", "\\mathrm", "\\,", "\\;", "\\ ", " ", ".", "{", "}"];
-    if folded.len() > LONGEST {
+    // The end of "am", "pm", "noon", "midnight" or "Uhr".
+    let ends = ['m', 'M', 'n', 'N', 't', 'T', 'r', 'R'];
+    if folded.len() > LONGEST
+        || !folded.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(ends)
+    {
         return None;
     }
     let plain = without(&folded.to_lowercase(), &DECORATION);

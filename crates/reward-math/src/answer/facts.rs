@@ -16,14 +16,17 @@ struct Fact {
 
 /// Returns an equation of words for each fact of the text; `None` if a part of it is none, or if two have one name.
 pub(super) fn facts(folded: &str) -> Option<Node> {
+    let separators = pattern!(r"[,;]|\band\b|(?i)\b(?:at|with) ");
     let signs = pattern!(r"[<>!?|]|\\(?:begin|[lgn]eq?|in|to|cup|or|lor)\b|\bor\b");
     // The conjugate of `z^* = 3 - 4i` is another number.
-    let conjugate = pattern!(r"\*|ast\b|star\b").is_match(folded)
-        && pattern!(r"(?:^|[^A-Za-z\\])i(?:[^A-Za-z]|$)").is_match(folded);
-    if conjugate
-        || folded.len() > LONGEST
-        || !folded.contains([',', ';', 'a'])
+    let conjugate = || {
+        pattern!(r"\*|ast\b|star\b").is_match(folded)
+            && pattern!(r"(?:^|[^A-Za-z\\])i(?:[^A-Za-z]|$)").is_match(folded)
+    };
+    if folded.len() > LONGEST
+        || !separators.is_match(folded)
         || signs.is_match(folded)
+        || conjugate()
     {
         return None;
     }

@@ -70,6 +70,10 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
     let inside = inside.filter(|parts| lists(ENVIRONMENTS, &parts[1]) && is_one(&parts[2]));
     let text = inside.as_ref().and_then(|parts| parts.get(2)).map_or(folded, |text| text.as_str());
     let text = &marked(text);
+    let splits = pattern!(r"\\(?:\\|aside|so|to|leadsto|[A-Za-z]*arrow|implies|iff|therefore)");
+    if inside.is_none() && !splits.is_match(text) {
+        return None;
+    }
     let pieces = pattern!(
         r"(?s)\\begin|\\end|\\left|\\right|\\tag\{[^{}]*\}|\\\\(?:\[[0-9.]+(?:pt|e[mx]|mm)\])?|\\[A-Za-z]+|\\.|."
     );
