@@ -26,6 +26,10 @@ static MONTHS: LazyLock<Table> = LazyLock::new(|| Table::new(MONTH_NAMES, ' '));
 
 /// Returns words without case, articles, LaTeX, punctuation and plural, a formula without spaces; `None` if there is no word.
 pub(crate) fn normalise(folded: &str) -> Option<String> {
+    // A hyphen may join the numbers of a date.
+    if !folded.contains(|c: char| c.is_alphabetic() || c == '-') {
+        return None;
+    }
     let (plain, formula) = without_commands(folded);
     // "2024-03-05"
     let date = pattern!(
@@ -169,8 +173,9 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
 
 /// Returns the directions that the words name.
 pub(crate) fn directions(words: &str) -> BTreeSet<&str> {
+    let directions = phrases("direction of motion");
     let words = words.split(|c: char| !c.is_alphabetic());
-    words.filter(|word| phrases("direction of motion").contains(word)).collect()
+    words.filter(|word| directions.contains(word)).collect()
 }
 
 /// Returns the words that "and" joins: "I and III only" as "I, III".

@@ -16,6 +16,9 @@ use crate::words;
 
 /// Removes spaces and decoration, for the first rung.
 pub(super) fn spelling(folded: &str) -> String {
+    if folded.bytes().all(|byte| byte.is_ascii_digit()) {
+        return folded.to_owned();
+    }
     let text = pattern!(r"\\(?:left|right)(?-u:\b)|\\!|\$").replace_all(folded, "");
     let text = pattern!(r"\\[dt]frac").replace_all(&text, r"\frac");
     let text = text.replace("\\,", " ").replace("\\;", " ");

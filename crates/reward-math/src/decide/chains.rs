@@ -108,9 +108,11 @@ impl Comparison {
         if a_relations == b_relations && self.ordered(a, b)?.0 {
             return Ok(true);
         }
-        // `y = f(x)` and `y = g(x)` differ as their values do.
-        let solved =
-            |sides: &[Node]| sides[0].symbol().is_some_and(|name| !sides[1].names().contains(name));
+        // `y = f(x)` and `y = g(x)` differ as their values do, unlike residues and families of numbers.
+        let solved = |sides: &[Node]| {
+            let label = sides[0].symbol().filter(|_| !sides[1].is_residue());
+            label.is_some_and(|name| !sides[1].names().contains(name))
+        };
         if is_equation(left) && is_equation(right) && a[0] == b[0] && solved(a) && solved(b) {
             return Ok(false);
         }

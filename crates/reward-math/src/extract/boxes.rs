@@ -210,11 +210,9 @@ fn joins(between: &str) -> bool {
 
 /// Returns the offset of each closed box and the span of its content.
 fn closed_boxes(text: &str) -> Vec<(usize, Range<usize>)> {
-    if !text.contains("box") {
-        return Vec::new();
-    }
+    let Some(first) = text.find("box") else { return Vec::new() };
     // One forward pass matches every brace, so many unclosed boxes still cost linear time.
-    let closing = matching_braces(text);
+    let closing = matching_braces(text, first);
     let content = |name: Match<'_>| Some((name.start(), box_content(text, name.end(), &closing)?));
     pattern!(r"\\(?:boxed|fbox)").find_iter(text).filter_map(content).collect()
 }
@@ -236,11 +234,11 @@ fn box_content(response: &str, start: usize, closing: &[(usize, usize)]) -> Opti
         .then(|| open..open + word.len())
 }
 
-/// Returns the offsets of each closed box's `{` and `}`, ordered by the `{`.
-fn matching_braces(response: &str) -> Vec<(usize, usize)> {
+/// Returns the offsets of each closed box's `{` and `}` behind `first`, ordered by the `{`.
+fn matching_braces(response: &str, first: usize) -> Vec<(usize, usize)> {
     let (mut open, mut pairs): (Vec<Option<u32>>, _) = (Vec::new(), Vec::new());
     let mut escaped = false;
-    for (offset, &byte) in response.as_bytes().iter().enumerate() {
+    for (offset, &byte) in response.as_bytes().iter().enumerate().skip(first) {
         match byte {
             b'\\' => {
                 escaped = !escaped;

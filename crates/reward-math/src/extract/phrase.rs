@@ -122,7 +122,13 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
     let sentence = pattern!(r"[.!?](?:\s|$)|\n");
     let near = tail(before, LONGEST_SENTENCE);
     let line = before.rfind('\n').map_or(0, |end| end + 1);
-    let start = sentence.find_iter(&before[line..]).last().map_or(line, |end| line + end.end());
+    // A long line is not searched from its start.
+    let ends = |(at, _): &(usize, &str)| {
+        let rest = &before[line + at + 1..];
+        rest.is_empty() || rest.starts_with(char::is_whitespace)
+    };
+    let mark = before[line..].rmatch_indices(['.', '!', '?']).find(ends);
+    let start = mark.map_or(line, |(at, _)| line + at + 1);
     let end = sentence.find(behind).map_or(behind.len(), |end| end.start());
     let cases = pattern!(
         r"(?i)\b(?:if|provided|assuming)\b.*(?:; (?:if|otherwise)|, otherwise it| and .* if .*\bnot|, and .* otherwise)\b"
@@ -139,7 +145,7 @@ pub(super) fn stands(response: &str, span: &Range<usize>) -> bool {
         && !pattern!(r"\b(?:if|otherwise|even|odd)\b").is_match(&response[span.clone()])
         || pattern!(r"(?i)\bwhen\b[^.]*$").is_match(near)
             && pattern!(r"^[^.\n]*,? and when\b").is_match(behind)
-        || two.is_match(&before[line..])
+        || two.is_match(tail(&before[line..], 2 * LONGEST_SENTENCE))
         || two_answers.is_match(near)
         || first.is_match(near) && second.is_match(behind)
         || readings.is_match(&before[line..]) && readings.find_iter(before).count() > 1;
