@@ -81,7 +81,11 @@ impl Comparison {
         }
         // In a rational function `C` may be a number of the problem.
         let free = !first.is_rational_function();
-        if self.differ_by_constant(&first, &second)? || free && self.rescaled(&first, &second)? {
+        if self.differ_by_constant(&first, &second)?
+            || free && self.rescaled(&first, &second)?
+            || self.is_wave(&first, &second)?
+            || self.is_wave(&second, &first)?
+        {
             return Ok((true, Rung::Enclosure));
         }
         finding
