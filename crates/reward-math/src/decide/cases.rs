@@ -154,10 +154,13 @@ impl Comparison {
                 let equation = |part: &Node| matches!(part, Node::Chain { relations, .. } if *relations == [Relation::Equal]);
                 let any =
                     matches!(region, Node::List { close: '|', .. }) || parts.iter().all(equation);
-                let mut holds = parts
-                    .iter()
-                    .map(|part| part.is_chain().then(|| self.lies_in(part, name, point))?);
-                holds.try_fold(!any, |all, one| Some(if any { all || one? } else { all && one? }))
+                for part in parts {
+                    let part = Some(part).filter(|part| part.is_chain())?;
+                    if self.lies_in(part, name, point)? == any {
+                        return Some(any);
+                    }
+                }
+                Some(!any)
             }
         }
     }

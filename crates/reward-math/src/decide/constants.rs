@@ -7,8 +7,16 @@ use crate::answer::{Node, orders};
 use crate::expression::Expression;
 
 impl Comparison {
+    /// Returns true for the same functions with other constants of integration.
+    pub(super) fn same_solutions(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
+        // In a rational function `C` may be a number of the problem.
+        let free = !a.is_rational_function();
+        Ok(self.differ_by_constant(a, b)?
+            || free && (self.rescaled(a, b)? || self.is_wave(a, b)? || self.is_wave(b, a)?))
+    }
+
     /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
-    pub(super) fn differ_by_constant(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
+    fn differ_by_constant(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
         // The terms beside the constant, and their only variable.
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
@@ -47,7 +55,7 @@ impl Comparison {
     }
 
     /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
-    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+    fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
         const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
         let names = left.variables();
         let usual = |name: &&String| matches!(name.as_str(), "x" | "t");
@@ -71,7 +79,7 @@ impl Comparison {
     }
 
     /// Returns true for `R\cos(3t - \varphi)` and `c_1\cos 3t + c_2\sin 3t`, in names that the other side has not.
-    pub(super) fn is_wave(&mut self, side: &Expression, other: &Expression) -> Result<bool> {
+    fn is_wave(&mut self, side: &Expression, other: &Expression) -> Result<bool> {
         let (names, others) = (side.variables(), other.variables());
         let free: Vec<&String> = names.difference(&others).collect();
         let constants: Vec<&String> = others.difference(&names).collect();

@@ -99,10 +99,9 @@ impl Comparison {
     fn implicit(&mut self, side: &Expression) -> Option<Points> {
         let t = Expression::symbol("t");
         let mut solved = |name: &str, other: &str| {
-            let slope = self.slope(side, name).ok()??;
-            let zero =
-                |expression: Expression, name| expression.with(name, &Expression::integer(0));
-            Some(-zero(side.clone(), name).with(other, &t) / zero(slope, other))
+            let zero = Expression::integer(0);
+            let slope = self.slope(side, name).ok()??.with(other, &zero);
+            Some(-side.with(name, &zero).with(other, &t) / slope)
         };
         let point = match solved("y", "x") {
             Some(y) => [t.clone(), y],
@@ -161,11 +160,8 @@ fn is_radius(label: &Node) -> bool {
     };
     let point = || {
         let names = coordinates(label);
-        names.len() > 1
-            && names
-                .iter()
-                .map(Node::symbol)
-                .eq(COORDINATES.map(Some).into_iter().take(names.len()))
+        let usual = COORDINATES.iter().map(|name| Some(*name)).take(names.len());
+        names.len() > 1 && names.iter().map(Node::symbol).eq(usual)
     };
     label.expression().is_some_and(named) || point()
 }
