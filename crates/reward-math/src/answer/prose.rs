@@ -31,11 +31,11 @@ fn clauses(text: &str) -> Option<Vec<String>> {
     {
         apart = matches!(separator, "" | ";" | ". ");
         condition_first = if apart { opens.is_match(part) } else { condition_first };
-        let goes_on = |last: &mut String| match condition_first {
-            true => !apart && !opens.is_match(part),
-            false => !apart && !of_case.is_match(last),
+        let begins = |last: &str| match condition_first.then_some(part) {
+            Some(part) => opens.is_match(part),
+            None => of_case.is_match(last),
         };
-        let before = clauses.pop_if(goes_on);
+        let before = clauses.pop_if(|last| !apart && !begins(last));
         clauses.push(before.map_or(part.to_owned(), |before| format!("{before}, {part}")));
     }
     // What is left goes on with the last condition: `k < -2, k \ne -3`.

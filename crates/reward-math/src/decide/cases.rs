@@ -123,46 +123,40 @@ impl Comparison {
     }
 
     fn lies_in(&mut self, region: &Node, name: &str, point: &Rational) -> Option<bool> {
-        let number = Expression::Number(point.clone());
-        match region {
-            Node::Chain { sides, relations } => {
-                for (pair, relation) in sides.windows(2).zip(relations) {
-                    let [a, b] =
-                        [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(name, &number)));
-                    let (a, b) = (a?, b?);
-                    if let Some([residue, modulus]) = b.arguments_of("pmod") {
-                        let turns = (a - residue.clone()) / modulus.clone();
-                        let turns = self.algebra.normalise(&turns).ok()?.as_constant()?;
-                        if turns.is_int() == (*relation == Relation::NotEqual) {
-                            return Some(false);
-                        }
-                        continue;
-                    }
-                    let order = match self.expressions(&a, &b) {
-                        Ok((true, _)) => Ordering::Equal,
-                        _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
-                    };
-                    if !relation.holds(order)? {
-                        return Some(false);
-                    }
-                }
-                Some(true)
-            }
+        let Node::Chain { sides, relations } = region else {
             // `k = \pm 2`, "k < -2 or k > 2"; `x > 1, x \ne 2`
-            _ => {
-                let parts = parts(region);
-                let equation = |part: &Node| matches!(part, Node::Chain { relations, .. } if *relations == [Relation::Equal]);
-                let any =
-                    matches!(region, Node::List { close: '|', .. }) || parts.iter().all(equation);
-                for part in parts {
-                    let part = Some(part).filter(|part| part.is_chain())?;
-                    if self.lies_in(part, name, point)? == any {
-                        return Some(any);
-                    }
+            let parts = parts(region);
+            let equation = |part: &Node| matches!(part, Node::Chain { relations, .. } if *relations == [Relation::Equal]);
+            let any = matches!(region, Node::List { close: '|', .. }) || parts.iter().all(equation);
+            for part in parts {
+                let part = Some(part).filter(|part| part.is_chain())?;
+                if self.lies_in(part, name, point)? == any {
+                    return Some(any);
                 }
-                Some(!any)
+            }
+            return Some(!any);
+        };
+        let number = Expression::Number(point.clone());
+        for (pair, relation) in sides.windows(2).zip(relations) {
+            let [a, b] = [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(name, &number)));
+            let (a, b) = (a?, b?);
+            if let Some([residue, modulus]) = b.arguments_of("pmod") {
+                let turns = (a - residue.clone()) / modulus.clone();
+                let turns = self.algebra.normalise(&turns).ok()?.as_constant()?;
+                if turns.is_int() == (*relation == Relation::NotEqual) {
+                    return Some(false);
+                }
+                continue;
+            }
+            let order = match self.expressions(&a, &b) {
+                Ok((true, _)) => Ordering::Equal,
+                _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
+            };
+            if !relation.holds(order)? {
+                return Some(false);
             }
         }
+        Some(true)
     }
 }
 

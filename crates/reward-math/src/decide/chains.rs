@@ -129,7 +129,7 @@ impl Comparison {
         }
         // `y^2 = x^2 + C` and `2x^2 - 2y^2 = C`: a multiple of a free constant is one.
         if (*a_relation, *b_relation) == (Relation::Equal, Relation::Equal)
-            && let (Some(a), Some(b)) = (self.free_constant(a)?, self.free_constant(b)?)
+            && let (Some(a), Some(b)) = (self.free_constant(a), self.free_constant(b))
         {
             return self.one_multiple(&[a.into()], &[b.into()]);
         }
@@ -149,23 +149,18 @@ impl Comparison {
     }
 
     /// Returns what the constant `C` of the equation of a curve equals, but for a factor: `x^2 - y^2` of `y^2 = x^2 + C`.
-    fn free_constant(&mut self, sides: &[Node]) -> Result<Option<Expression>> {
-        let (Some(left), Some(right)) = (sides[0].plain(), sides[1].plain()) else {
-            return Ok(None);
-        };
+    fn free_constant(&mut self, sides: &[Node]) -> Option<Expression> {
+        let (left, right) = (sides[0].plain()?, sides[1].plain()?);
         if right.is_symbol("C") {
-            return Ok(Some(left.clone()));
+            return Some(left.clone());
         }
         let zero = left.clone() - right.clone();
         let names = zero.variables();
         let constant = single(names.iter().filter(|name| lists("C K", name)));
         let of_curve = |name: &String| Some(name) == constant || lists("x y t", name);
-        let Some(constant) = constant.filter(|_| names.len() > 2 && names.iter().all(of_curve))
-        else {
-            return Ok(None);
-        };
-        let is_linear = matches!(self.slope(&zero, constant), Ok(Some(_)));
-        Ok(is_linear.then(|| zero.with(constant, &Expression::integer(0))))
+        let constant = constant.filter(|_| names.len() > 2 && names.iter().all(of_curve))?;
+        self.slope(&zero, constant).ok()??;
+        Some(zero.with(constant, &Expression::integer(0)))
     }
 
     /// Returns true if each side of `\frac{x-1}{2} = \frac{y}{3} = z` is the same multiple of the other's side there.

@@ -159,9 +159,9 @@ fn is_radius(label: &Node) -> bool {
         }
     };
     let point = || {
-        let names = coordinates(label);
-        let usual = COORDINATES.iter().map(|name| Some(*name)).take(names.len());
-        names.len() > 1 && names.iter().map(Node::symbol).eq(usual)
+        let letters = coordinates(label);
+        let usual = COORDINATES.iter().map(|name| Some(*name)).take(letters.len());
+        letters.len() > 1 && letters.iter().map(Node::symbol).eq(usual)
     };
     label.expression().is_some_and(named) || point()
 }
