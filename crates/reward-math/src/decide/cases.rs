@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use dashu::Rational;
 
 use super::{Comparison, Finding};
-use crate::answer::{Combination, Node, Piece, Relation};
+use crate::answer::{Node, Piece, Relation};
 use crate::expression::Expression;
 use crate::numeric;
 use crate::relation;
@@ -72,7 +72,7 @@ impl Comparison {
         let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
         for piece in answers.into_iter().flat_map(pieces) {
             let is_end = |side: &&Node| !side.has_variable() && !side.is_residue();
-            let sides = piece.region.iter().flat_map(parts).filter_map(|part| match part {
+            let sides = piece.region.iter().flat_map(Node::items).filter_map(|part| match part {
                 Node::Chain { sides, .. } => Some(sides),
                 _ => None,
             });
@@ -125,7 +125,7 @@ impl Comparison {
     fn lies_in(&mut self, region: &Node, name: &str, point: &Rational) -> Option<bool> {
         let Node::Chain { sides, relations } = region else {
             // `k = \pm 2`, "k < -2 or k > 2"; `x > 1, x \ne 2`
-            let parts = parts(region);
+            let parts = region.items();
             let equation = |part: &Node| matches!(part, Node::Chain { relations, .. } if *relations == [Relation::Equal]);
             let any = matches!(region, Node::List { close: '|', .. }) || parts.iter().all(equation);
             for part in parts {
@@ -157,14 +157,6 @@ impl Comparison {
             }
         }
         Some(true)
-    }
-}
-
-/// Returns the statements of a condition.
-fn parts(region: &Node) -> &[Node] {
-    match region {
-        Node::Joined(Combination::Intersection, parts) => parts,
-        region => region.items(),
     }
 }
 

@@ -89,19 +89,19 @@ impl Comparison {
         }
         let [c, d] = [c, d].map(|name| Expression::symbol(name));
         for (amplitude, phase) in [(a, b), (b, a)] {
-            let right = Expression::symbol("\\pi") / Expression::integer(2);
-            let [first, second] = [Expression::integer(0), right]
+            let angles =
+                [Expression::integer(0), Expression::symbol("\\pi") / Expression::integer(2)];
+            let [first, second] = angles
                 .map(|angle| side.with(amplitude, &Expression::integer(1)).with(phase, &angle));
-            let sum = |a: Expression, b: Expression| a * first.clone() + b * second.clone();
-            let of_phase = |name| {
-                let value = Expression::function(name, [Expression::symbol(phase)]);
-                Expression::symbol(amplitude) * value
+            let sum =
+                |a: &Expression, b: Expression| a.clone() * first.clone() + b * second.clone();
+            let part = |name| {
+                Expression::symbol(amplitude)
+                    * Expression::function(name, [Expression::symbol(phase)])
             };
-            if !self.expressions(side, &sum(of_phase("cos"), of_phase("sin")))?.0 {
-                continue;
-            }
+            let wave = self.expressions(side, &sum(&part("cos"), part("sin")))?.0;
             for (c, d) in [(&c, d.clone()), (&c, -d.clone()), (&d, c.clone()), (&d, -c.clone())] {
-                if self.expressions(&sum(c.clone(), d), other)?.0 {
+                if wave && self.expressions(&sum(c, d), other)?.0 {
                     return Ok(true);
                 }
             }
