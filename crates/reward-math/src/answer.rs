@@ -14,6 +14,7 @@ mod matrix;
 mod measure;
 mod node;
 mod notation;
+mod prose;
 mod readings;
 mod sign;
 mod spelling;
@@ -163,7 +164,9 @@ impl Answer {
         if let Some(statement) = readings::quantified(folded) {
             return Ok(Self::of(spelling(folded), Ok(vec![statement])));
         }
-        let folded = spelling::rewrite("declared index", folded);
+        let folded = spelling::rewrite("criterion", folded);
+        let folded = spelling::rewrite("declared index", &folded);
+        let folded = prose::in_cases(&folded).map_or(folded, Cow::Owned);
         Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
 
@@ -235,7 +238,8 @@ impl Answer {
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
             derivation,
-            facts: if stepwise { facts::facts(folded) } else { None },
+            // "(0, 0) (saddle)": words in brackets name a value.
+            facts: stepwise.then(|| facts::facts(folded).or_else(|| facts::facts(whole))).flatten(),
             parameter,
             constants,
             declares: whole.contains("\\in"),

@@ -7,15 +7,23 @@ use crate::words;
 /// Longest sentence of which the only number is taken, in bytes.
 pub(crate) const LONGEST_SENTENCE: usize = 2048;
 
-/// Returns a boxed answer with the domain of its parameter behind the box: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`.
+/// Returns a boxed answer with what stands behind the box of its parameter or letter: `\boxed{x = 2k\pi}, k \in \mathbb{Z}`,
+/// `\boxed{r^2}, where r = 3 + \sqrt2`.
 pub(crate) fn with_domain(response: &str, extracted: &Extracted) -> Option<String> {
     let behind = (extracted.rule == Rule::Box).then(|| &response[extracted.span.end..])?;
     let domain = pattern!(
-        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(?:where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*([a-zA-Z])\s*\\in\s*(\\mathbb\s*\{?[ZNRC]\}?(?:[_^](?:\{[^{}]*\}|[+*0]))?)"
+        r"(?x)^[}\s$,;.)\]\\]*(?:\\quad)?[\s$(\\]*(where|for|with|\\text\{[a-z\x20]*\})?[\s$(\\]*(?:([a-zA-Z])\s*(\\in)\s*(\\mathbb\s*\{?[ZNRC]\}?(?:[_^](?:\{[^{}]*\}|[+*0]))?)|([a-zA-Z]|\\?(?:alpha|beta|theta|phi|varphi|omega|lambda))\s*(=)\s*([^$=\n]*?[^$=\s.,;)\\])[.,;]?\s*(?:\$|\\\)|\\\]|\n|$))"
     );
     let text = &extracted.text;
-    let parts = domain.captures(behind).filter(|_| !text.contains("\\in"))?;
-    text.contains(&parts[1]).then(|| format!("{text}, {} \\in {}", &parts[1], &parts[2]))
+    let parts = domain.captures(behind)?;
+    let part = |place| parts.get(place).or(parts.get(place + 3)).map(|part| part.as_str());
+    let (name, sign, value) = (part(2)?, part(3)?, part(4)?);
+    // `\boxed{x + 1}, y = 2` has two values.
+    let fits = match sign {
+        "=" => parts.get(1).is_some() && !text.contains(['=', ',', '<', '>']),
+        _ => !text.contains("\\in"),
+    };
+    (fits && text.contains(name)).then(|| format!("{text}, {name} {sign} {value}"))
 }
 
 /// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".

@@ -80,7 +80,14 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     if !joined.chars().any(char::is_alphabetic) {
         return None;
     }
-    Some(SYNONYMS.name(&joined).unwrap_or(&joined).to_owned())
+    // "Such an integer does not exist", "there is no such pair"
+    let none = pattern!(
+        r"^(?:exist )?no such (?:[a-z]+ ){1,2}exist$|^exist no such [a-z]+(?: [a-z]+)?$|^such (?:[a-z]+ ){1,3}(?:does?|do|can) ?not exist$|^does? not exist such [a-z]+(?: [a-z]+)?$"
+    );
+    let synonym = SYNONYMS.name(&joined);
+    let synonym = synonym
+        .or_else(|| (joined.contains("such ") && none.is_match(&joined)).then_some("no solution"));
+    Some(synonym.unwrap_or(&joined).to_owned())
 }
 
 /// Returns true if two normalised texts agree, in any order of what "and" joins.
@@ -467,7 +474,9 @@ fn choice(text: &str) -> Option<(char, &str)> {
     // "A) and D)" are two choices.
     let another = label[0].ends_with(')')
         && pattern!(r"^ *(?:[,&]|and |or ) *\(?[A-J](?-u:\b)").is_match(behind);
-    (!another).then_some((letter, behind))
+    // "A: 5, B: 3" gives values to two names.
+    let named = label[0].ends_with(':') && pattern!(r"[,;] *(?:and )?[B-J] *:").is_match(behind);
+    (!another && !named).then_some((letter, behind))
 }
 
 /// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".

@@ -210,9 +210,12 @@ impl Parser {
             return Ok(None);
         }
         let region = self.attempt(|parser| {
+            let outer = std::mem::take(&mut parser.alternatives);
             let items = if of_integers { vec![parser.item()?] } else { parser.items()? };
+            let close = if parser.alternatives { '|' } else { ' ' };
+            parser.alternatives |= outer;
             while parser.eat_symbol('.') || parser.eat_symbol(';') {}
-            Ok((of_integers || parser.position == end).then(|| list(' ', ' ', items)))
+            Ok((of_integers || parser.position == end).then(|| list(' ', close, items)))
         })?;
         self.position = end;
         // "n is even" reads as a variable with its unit.

@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::readings::read;
-use crate::table::{paired, pattern, phrases, without};
+use crate::table::{Pattern, paired, pattern, phrases, without};
 use crate::words;
 
 /// Longest text that is split, in bytes.
@@ -30,9 +30,13 @@ pub(super) fn facts(folded: &str) -> Option<Node> {
     {
         return None;
     }
+    // "25 at (5, 5)" has two facts.
+    let place =
+        pattern!(r"(?i)([0-9)}\]])[\s,]+(?:(?:which )?(?:is )?(?:‹reaches a place›) )?(at|with) ");
     let plain = plain(folded);
+    let plain = place.replace_all(&plain, "$1, $2 ");
     let mut facts: Vec<Fact> = Vec::new();
-    for part in parts(&plain) {
+    for (_, part) in parts(&plain, pattern!(r"[()\[\]{},;]|\band\b")) {
         let fact = fact(part, facts.last())?;
         match facts.last_mut() {
             // `x = 3` and `x = -3`, both of the vertical asymptotes
@@ -52,34 +56,32 @@ pub(super) fn facts(folded: &str) -> Option<Node> {
     facts.into_iter().map(equation).collect::<Option<_>>().map(Node::bare)
 }
 
-/// Returns the text without commands of layout, with a comma before the place of a value: "25 at (5, 5)" has two facts.
-fn plain(folded: &str) -> String {
+/// Returns the text without commands of layout.
+pub(super) fn plain(folded: &str) -> String {
     let text = pattern!(r"\\(?:text|mathrm|textbf|operatorname|mathbf)\s*\{([^{}]*)\}")
         .replace_all(folded, " $1 ");
     let text = pattern!(r"\\(?:left|right)\b|\\[,;:!\x20]|\\q?quad\b").replace_all(&text, " ");
     let money = text.replace("\\$", "¤").replace('$', " ").replace('¤', "\\$");
-    let place =
-        pattern!(r"(?i)([0-9)}\]])[\s,]+(?:(?:which )?(?:is )?(?:‹reaches a place›) )?(at|with) ");
-    let text = place.replace_all(&money, "$1, $2 ");
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    money.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Splits at commas, semicolons and "and" outside of brackets.
-fn parts(text: &str) -> impl Iterator<Item = &str> {
-    let (mut parts, mut start, mut depth) = (Vec::new(), 0, 0_i32);
-    for sign in pattern!(r"[()\[\]{},;]|\band\b").find_iter(text) {
+/// Splits at separators outside of brackets; each part comes behind the separator before it.
+pub(super) fn parts<'a>(text: &'a str, separators: &Pattern) -> Vec<(&'a str, &'a str)> {
+    let (mut parts, mut start, mut depth, mut before) = (Vec::new(), 0, 0_i32, "");
+    for sign in separators.find_iter(text) {
         match sign.as_str() {
             "(" | "[" | "{" => depth += 1,
             ")" | "]" | "}" => depth -= 1,
             _ if depth == 0 => {
-                parts.push(&text[start..sign.start()]);
-                start = sign.end();
+                parts.push((before, text[start..sign.start()].trim()));
+                (start, before) = (sign.end(), sign.as_str());
             }
             _ => {}
         }
     }
-    parts.push(&text[start..]);
-    parts.into_iter().map(str::trim).filter(|part| !part.is_empty())
+    parts.push((before, text[start..].trim()));
+    parts.retain(|(_, part)| !part.is_empty());
+    parts
 }
 
 /// Reads one part; without a label if it goes on with the values of the fact before.
@@ -88,12 +90,17 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
     let named = pattern!(
         r"^((?:(?:[a-z] ?-)?[A-Za-z]{2,}[ -])*(?:an? )?(?:[a-z] ?-)?[A-Za-z]{2,}\b)(?:'s)?\s*(?:(\([A-Za-z](?:, ?[A-Za-z])*\)\s*=|\[[A-Z]\]\s*=|[:=])\s*(\S.*)|([^A-Za-z:=\s].*|[A-Za-z](?:[^A-Za-z].*)?))$"
     );
-    let behind = pattern!(r"^(.*\S) (?:\(([a-z][a-z -]+)\)|(?:is|are) (?:an? )?([a-z][a-z -]+))$");
+    let behind = pattern!(
+        r"^(.*\S)(?: \(([a-z][a-z -]+)\)| (?:is|are) (?:an? )?([a-z][a-z -]+)|: ?([a-z][a-z -]+))$"
+    );
     let symbol = pattern!(r"^([^=]{1,40}?)\s*=\s*([^=]+)$");
     if let Some(parts) = named.captures(part) {
         let argument = parts.get(2).map_or("", |argument| argument.as_str());
         let value = parts.get(3).or(parts.get(4))?.as_str().to_owned();
-        let label = label(&parts[1], before)? + &without(argument, &[" ", "=", ":"]);
+        let label = label(&parts[1], before)?;
+        // "local minimum: (1, 1)" is its place, "minimum: 1" its value.
+        let label = if value.starts_with('(') { of_place(label) } else { label };
+        let label = label + &without(argument, &[" ", "=", ":"]);
         return Some(Fact { label, value });
     }
     // "no vertical asymptote"
@@ -102,11 +109,9 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
         return Some(Fact { label, value: "\\text{none}".to_owned() });
     }
     if let Some(parts) = behind.captures(part) {
-        let label = label(parts.get(2).or(parts.get(3))?.as_str(), before)?;
+        let label = label(parts.iter().skip(2).flatten().next()?.as_str(), before)?;
         // "$x = 2$ (maximum)", "$(1, 1)$ is a local minimum"
-        let place = label.contains("maximum") || label.contains("minimum");
-        let label = if place { format!("place of {label}") } else { label };
-        return Some(Fact { label, value: parts[1].to_owned() });
+        return Some(Fact { label: of_place(label), value: parts[1].to_owned() });
     }
     if let Some(parts) = symbol.captures(part) {
         let start = format!("{}=", without(&parts[1], &[" "]));
@@ -121,6 +126,12 @@ fn fact(part: &str, before: Option<&Fact>) -> Option<Fact> {
         return Some(Fact { label, value: value.to_owned() });
     }
     before.map(|_| Fact { label: String::new(), value: part.to_owned() })
+}
+
+/// Returns "place of maximum" for "maximum", and other labels as they are.
+fn of_place(label: String) -> String {
+    let extreme = label.ends_with("maximum") || label.ends_with("minimum");
+    if extreme && !label.starts_with("place of") { format!("place of {label}") } else { label }
 }
 
 /// Returns the words of a label without verbs: "place of maximum" for "The maximum occurs at"; `None` if they set a condition.
@@ -138,6 +149,8 @@ fn label(words: &str, before: Option<&Fact>) -> Option<String> {
         ("", _) => return None,
         (named, _) => words::normalise(named)?,
     };
+    // A saddle has no value of its own: "saddle at (0, 0)" is "saddle: (0, 0)".
+    let place = place && !phrases("is a point").contains(&named.as_str());
     let label = if place { format!("place of {named}") } else { named };
     (!words::sets_condition(&label)).then_some(label)
 }

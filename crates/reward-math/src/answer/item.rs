@@ -62,14 +62,15 @@ impl Parser {
             items.push(item);
         }
         share_modulus(&mut items);
-        // `x = 3 \pm 1 = 4, 2`: the values of both signs follow.
-        if let [Node::Chain { sides, relations }, Node::Value { .. }] = items.as_mut_slice()
-            && let [.., both, _] = sides.as_slice()
-            && relations.len() > 1
-            && both.expression().is_some_and(|both| both.calls("pm mp"))
-        {
-            sides.remove(sides.len() - 2);
-            relations.pop();
+        // `x = \frac{6 \pm 2}{2} = 3 \pm 1 = 4, 2`: the values of both signs follow.
+        if let [Node::Chain { sides, relations }, Node::Value { .. }] = items.as_mut_slice() {
+            while let [.., both, _] = sides.as_slice()
+                && relations.len() > 1
+                && both.expression().is_some_and(|both| both.calls("pm mp"))
+            {
+                sides.remove(sides.len() - 2);
+                relations.pop();
+            }
         }
         Ok(items)
     }

@@ -315,9 +315,10 @@ fn defined(reading: &Node) -> Option<Node> {
     if matches!(item, Node::Chain { sides, .. } if sides[0].names().contains(name)) {
         return None;
     }
-    let greek = name.starts_with('\\');
+    // `r^2, r = 3 + \sqrt2`: a formula and its only letter.
+    let letter = name.starts_with('\\') || item.plain().is_some();
     let value =
-        value.plain().filter(|value| !value.holds(name) && (greek || value.has_variable()))?;
+        value.plain().filter(|value| !value.holds(name) && (letter || value.has_variable()))?;
     Some(item.with(name, value))
 }
 

@@ -347,12 +347,18 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
     );
     let first = label.find(folded).filter(|first| folded[..first.start()].trim().is_empty())?;
     LABELS.into_iter().find_map(|labels| {
-        let mut labels = labels.split(' ').peekable();
-        let (mut parts, mut start) = (Vec::new(), first.start());
+        let (mut parts, mut places, mut start) = (Vec::new(), Vec::new(), first.start());
         for captures in label.captures_iter(folded) {
             let name = captures.get(1).or(captures.get(2))?.as_str();
-            if labels.next_if(|expected| *expected == name).is_some() {
+            let place = labels.split(' ').position(|known| known == name);
+            // `(b) 5 (a) 3`: in another order, if the first is not (a).
+            let expected = |place: &usize| match places.first() {
+                Some(0) => *place == places.len(),
+                _ => !places.contains(place),
+            };
+            if let Some(place) = place.filter(expected) {
                 parts.push(&folded[start..captures.get(0)?.start()]);
+                places.push(place);
                 start = captures.get(3).map_or(captures.get(0)?.end(), |sign| sign.start());
             }
         }
@@ -360,9 +366,15 @@ pub(super) fn labelled_parts(folded: &str) -> Option<Vec<String>> {
         let end = pattern!(r"(?:[,;. \\]|\\quad|and)*$");
         let part = |part: &&str| end.replace(part.trim(), "").into_owned();
         let (before, parts) = parts.split_first()?;
-        let parts: Vec<String> = parts.iter().map(part).collect();
-        (before.is_empty() && parts.len() > 1 && parts.iter().all(|part| !part.is_empty()))
-            .then_some(parts)
+        let mut parts: Vec<(usize, String)> =
+            places.into_iter().zip(parts.iter().map(part)).collect();
+        parts.sort_unstable();
+        let complete = parts
+            .iter()
+            .enumerate()
+            .all(|(count, (place, part))| *place == count && !part.is_empty());
+        (before.is_empty() && parts.len() > 1 && complete)
+            .then(|| parts.into_iter().map(|(_, part)| part).collect())
     })
 }
 

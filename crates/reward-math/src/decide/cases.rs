@@ -8,6 +8,7 @@ use super::{Comparison, Finding};
 use crate::answer::{Node, Piece, Relation};
 use crate::expression::Expression;
 use crate::numeric;
+use crate::relation;
 use crate::table::single;
 use crate::verdict::Rung;
 
@@ -70,9 +71,12 @@ impl Comparison {
         let of_integers = answers.iter().flat_map(|answer| pieces(answer)).any(of_integers);
         let only_cases = answers.iter().all(|answer| matches!(answer, Node::Piecewise(_)));
         for piece in answers.into_iter().flat_map(pieces) {
-            let Some(Node::Chain { sides, .. }) = &piece.region else { continue };
             let is_end = |side: &&Node| !side.has_variable() && !side.is_residue();
-            for side in sides.iter().filter(is_end) {
+            let sides = piece.region.iter().flat_map(Node::items).filter_map(|part| match part {
+                Node::Chain { sides, .. } => Some(sides),
+                _ => None,
+            });
+            for side in sides.flatten().filter(is_end) {
                 let end = self.algebra.normalise(side.plain()?).ok()?.as_constant();
                 match end {
                     Some(end) => {
@@ -99,7 +103,7 @@ impl Comparison {
         for (piece, met) in pieces.iter().zip(met) {
             if self.holds(piece, name, point)? {
                 *met = true;
-                return Some(At::Value(piece.value.plain()?.with(name, &number)));
+                return Some(At::Value(value_of(piece)?.with(name, &number)));
             }
         }
         Some(At::Outside)
@@ -107,38 +111,61 @@ impl Comparison {
 
     /// Returns true if the condition of a case holds at a point.
     fn holds(&mut self, piece: &Piece, name: &str, point: &Rational) -> Option<bool> {
-        let number = Expression::Number(point.clone());
         match (&piece.region, piece.condition.as_deref()) {
             (None, None) => Some(true),
-            (Some(Node::Chain { sides, relations }), _) => {
-                for (pair, relation) in sides.windows(2).zip(relations) {
-                    let [a, b] =
-                        [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(name, &number)));
-                    let (a, b) = (a?, b?);
-                    if let Some([residue, modulus]) = b.arguments_of("pmod") {
-                        let turns = (a - residue.clone()) / modulus.clone();
-                        let turns = self.algebra.normalise(&turns).ok()?.as_constant()?;
-                        if turns.is_int() == (*relation == Relation::NotEqual) {
-                            return Some(false);
-                        }
-                        continue;
-                    }
-                    let order = match self.expressions(&a, &b) {
-                        Ok((true, _)) => Ordering::Equal,
-                        _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
-                    };
-                    if !relation.holds(order)? {
-                        return Some(false);
-                    }
-                }
-                Some(true)
-            }
+            (Some(region), _) => self.lies_in(region, name, point),
             // "n even", `3 \nmid n`
             _ => {
                 let (_, divisor, divides) = piece.divisor()?;
                 Some(point.is_int() && (point / Rational::from(divisor)).is_int() == divides)
             }
         }
+    }
+
+    fn lies_in(&mut self, region: &Node, name: &str, point: &Rational) -> Option<bool> {
+        let Node::Chain { sides, relations } = region else {
+            // `k = \pm 2`, "k < -2 or k > 2"; `x > 1, x \ne 2`
+            let parts = region.items();
+            let equation = |part: &Node| matches!(part, Node::Chain { relations, .. } if *relations == [Relation::Equal]);
+            let any = matches!(region, Node::List { close: '|', .. }) || parts.iter().all(equation);
+            for part in parts {
+                let part = Some(part).filter(|part| part.is_chain())?;
+                if self.lies_in(part, name, point)? == any {
+                    return Some(any);
+                }
+            }
+            return Some(!any);
+        };
+        let number = Expression::Number(point.clone());
+        for (pair, relation) in sides.windows(2).zip(relations) {
+            let [a, b] = [&pair[0], &pair[1]].map(|side| Some(side.plain()?.with(name, &number)));
+            let (a, b) = (a?, b?);
+            if let Some([residue, modulus]) = b.arguments_of("pmod") {
+                let turns = (a - residue.clone()) / modulus.clone();
+                let turns = self.algebra.normalise(&turns).ok()?.as_constant()?;
+                if turns.is_int() == (*relation == Relation::NotEqual) {
+                    return Some(false);
+                }
+                continue;
+            }
+            let order = match self.expressions(&a, &b) {
+                Ok((true, _)) => Ordering::Equal,
+                _ => numeric::order(&a, &b, &mut self.enclosure_fuel)?,
+            };
+            if !relation.holds(order)? {
+                return Some(false);
+            }
+        }
+        Some(true)
+    }
+}
+
+/// Returns the value of a case without its label; words as a name.
+fn value_of(piece: &Piece) -> Option<Expression> {
+    let value = relation::labelled(&piece.value).map_or(&piece.value, |(_, value)| value);
+    match value {
+        Node::Words(words) => Some(Expression::symbol(words)),
+        value => value.plain().cloned(),
     }
 }
 

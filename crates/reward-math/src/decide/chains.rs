@@ -11,6 +11,7 @@ use crate::answer::{Node, Relation};
 use crate::expression::Expression;
 use crate::numeric;
 use crate::relation::{self, Assertion};
+use crate::table::{lists, single};
 use crate::verdict::Rung;
 use crate::words;
 
@@ -137,10 +138,11 @@ impl Comparison {
         {
             return Ok(false);
         }
-        // `x^2 + y^2 = C`: a multiple of a free constant is one.
-        let free = |sides: &[Node]| sides[1].symbol() == Some("C");
-        if free(a) && free(b) && (*a_relation, *b_relation) == (Relation::Equal, Relation::Equal) {
-            return self.one_multiple(&a[..1], &b[..1]);
+        // `y^2 = x^2 + C` and `2x^2 - 2y^2 = C`: a multiple of a free constant is one.
+        if (*a_relation, *b_relation) == (Relation::Equal, Relation::Equal)
+            && let (Some(a), Some(b)) = (self.free_constant(a), self.free_constant(b))
+        {
+            return self.one_multiple(&[a.into()], &[b.into()]);
         }
         let (Some(p), Some(q)) = (self.difference(&a[0], &a[1])?, self.difference(&b[0], &b[1])?)
         else {
@@ -155,6 +157,21 @@ impl Comparison {
         }
         let equations = (*a_relation, *b_relation) == (Relation::Equal, Relation::Equal);
         if equations { self.same_equation(a, b) } else { Ok(false) }
+    }
+
+    /// Returns what the constant `C` of the equation of a curve equals, but for a factor: `x^2 - y^2` of `y^2 = x^2 + C`.
+    fn free_constant(&mut self, sides: &[Node]) -> Option<Expression> {
+        let (left, right) = (sides[0].plain()?, sides[1].plain()?);
+        if right.is_symbol("C") {
+            return Some(left.clone());
+        }
+        let zero = left.clone() - right.clone();
+        let names = zero.variables();
+        let constant = single(names.iter().filter(|name| lists("C K", name)));
+        let of_curve = |name: &String| Some(name) == constant || lists("x y t", name);
+        let constant = constant.filter(|_| names.len() > 2 && names.iter().all(of_curve))?;
+        self.slope(&zero, constant).ok()??;
+        Some(zero.with(constant, &Expression::integer(0)))
     }
 
     /// Returns true if each side of `\frac{x-1}{2} = \frac{y}{3} = z` is the same multiple of the other's side there.
@@ -192,7 +209,7 @@ impl Comparison {
     }
 
     /// Returns the coefficient of a variable in which an expression is linear, if it is a number other than 0.
-    fn slope(&mut self, side: &Expression, name: &str) -> Result<Option<Expression>> {
+    pub(super) fn slope(&mut self, side: &Expression, name: &str) -> Result<Option<Expression>> {
         let set = |value| side.with(name, &Expression::integer(value));
         let rise = |low, high| set(high) - set(low);
         let [first, second] = [rise(0, 1), rise(1, 2)].map(|rise| self.algebra.normalise(&rise));

@@ -7,8 +7,16 @@ use crate::answer::{Node, orders};
 use crate::expression::Expression;
 
 impl Comparison {
+    /// Returns true for the same functions with other constants of integration.
+    pub(super) fn same_solutions(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
+        // In a rational function `C` may be a number of the problem.
+        let free = !a.is_rational_function();
+        Ok(self.differ_by_constant(a, b)?
+            || free && (self.rescaled(a, b)? || self.is_wave(a, b)? || self.is_wave(b, a)?))
+    }
+
     /// Returns true for `-\cos^2 x + C` and `\sin^2 x + C`: the constant may hold any number.
-    pub(super) fn differ_by_constant(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
+    fn differ_by_constant(&mut self, a: &Expression, b: &Expression) -> Result<bool> {
         // The terms beside the constant, and their only variable.
         let split = |side: &Expression| {
             let Expression::Sum(terms) = side else { return None };
@@ -47,7 +55,7 @@ impl Comparison {
     }
 
     /// Returns true for `\frac{Ce^{3x} - 1}{3}` and `Ce^{3x} - \frac13`: a multiple of a constant of integration is one.
-    pub(super) fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
+    fn rescaled(&mut self, left: &Expression, right: &Expression) -> Result<bool> {
         const FACTORS: [i64; 12] = [1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8];
         let names = left.variables();
         let usual = |name: &&String| matches!(name.as_str(), "x" | "t");
@@ -69,29 +77,55 @@ impl Comparison {
         }
         Ok(false)
     }
+
+    /// Returns true for `R\cos(3t - \varphi)` and `c_1\cos 3t + c_2\sin 3t`, in names that the other side has not.
+    fn is_wave(&mut self, side: &Expression, other: &Expression) -> Result<bool> {
+        let (names, others) = (side.variables(), other.variables());
+        let free: Vec<&String> = names.difference(&others).collect();
+        let constants: Vec<&String> = others.difference(&names).collect();
+        let ([a, b], [c, d]) = (&free[..], &constants[..]) else { return Ok(false) };
+        if !side.calls("cos sin") || ![c, d].into_iter().all(|name| is_constant(name)) {
+            return Ok(false);
+        }
+        let [c, d] = [c, d].map(|name| Expression::symbol(name));
+        for (amplitude, phase) in [(a, b), (b, a)] {
+            let angles =
+                [Expression::integer(0), Expression::symbol("\\pi") / Expression::integer(2)];
+            let [first, second] = angles
+                .map(|angle| side.with(amplitude, &Expression::integer(1)).with(phase, &angle));
+            let sum =
+                |a: &Expression, b: Expression| a.clone() * first.clone() + b * second.clone();
+            let part = |name| {
+                Expression::symbol(amplitude)
+                    * Expression::function(name, [Expression::symbol(phase)])
+            };
+            let wave = self.expressions(side, &sum(&part("cos"), part("sin")))?.0;
+            for (c, d) in [(&c, d.clone()), (&c, -d.clone()), (&d, c.clone()), (&d, -c.clone())] {
+                if wave && self.expressions(&sum(c, d), other)?.0 {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// Renames the constants of integration of the left side as on the right, in each order, if only their names differ.
 pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<Expression> {
     const MOST: usize = 4;
     let (left_names, right_names) = (left.variables(), right.variables());
-    let is_constant = |name: &&String| {
-        let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
-        matches!(letter, "C" | "K" | "c" | "k" | "A" | "B" | "D")
-            && index.bytes().all(|byte| byte.is_ascii_digit())
-    };
     let mut from: Vec<&String> = left_names.difference(&right_names).collect();
     let mut to: Vec<&String> = right_names.difference(&left_names).collect();
     // `C_1` and `C_2` in exchanged places.
     let exchanged = from.is_empty() && to.is_empty();
     if exchanged {
         let listed = |name: &&String| name.starts_with("C_") || name.starts_with("c_");
-        from = left_names.iter().filter(listed).filter(is_constant).collect();
+        from = left_names.iter().filter(listed).filter(|name| is_constant(name)).collect();
         to.clone_from(&from);
     }
     let numbered = |names: &[&String]| names.iter().all(|name| name.contains('_'));
     // `A\cos x + B\sin x`: a general solution has functions of a variable.
-    let general = left_names.iter().any(|name| !is_constant(&name)) && !left.is_rational_function();
+    let general = left_names.iter().any(|name| !is_constant(name)) && !left.is_rational_function();
     let fits = match (from.as_slice(), to.as_slice()) {
         ([from], [to]) => {
             left_names.len() > 1
@@ -108,7 +142,7 @@ pub(super) fn with_same_constants(left: &Expression, right: &Expression) -> Vec<
                 && (general || !exchanged && (numbered(from) || numbered(to)))
         }
     };
-    if from.is_empty() || !fits || !from.iter().chain(&to).all(is_constant) {
+    if from.is_empty() || !fits || !from.iter().chain(&to).all(|name| is_constant(name)) {
         return Vec::new();
     }
     let renamed = |order: Vec<&String>| {
@@ -146,6 +180,13 @@ fn with_sums(left: &Expression, from: &[&String], to: &[&String]) -> Vec<Express
         })
     });
     renamed.collect()
+}
+
+/// Returns true for the usual names of constants of integration.
+fn is_constant(name: &str) -> bool {
+    let (letter, index) = name.split_once('_').unwrap_or((name, "0"));
+    matches!(letter, "C" | "K" | "c" | "k" | "A" | "B" | "D")
+        && index.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns true for a summand, as integration leaves it.

@@ -1,6 +1,9 @@
 //! Families of values that an integer numbers: `x = \frac{\pi}{4} + k\pi`, `n \equiv 3 \pmod 7`.
 
+use std::collections::BTreeSet;
+
 use dashu::Rational;
+use dashu::base::Signed;
 
 use super::difference::Difference;
 use super::{Comparison, Result};
@@ -25,7 +28,7 @@ impl Comparison {
     pub(super) fn same_families(&mut self, response: &Answer, gold: &Answer) -> Option<bool> {
         // Both are read before either ends the comparison: the fuel spent does not depend on which has no family.
         let (families, others) = (self.families(response), self.families(gold));
-        let (mut families, mut others) = (families?, others?);
+        let (families, others) = (families?, others?);
         // An integer that is not declared may be positive.
         let backwards = [response, gold].iter().any(|answer| {
             let declares =
@@ -33,15 +36,53 @@ impl Comparison {
             answer.parameter.is_some()
                 || answer.readings.as_ref().is_ok_and(|all| all.iter().any(declares))
         });
-        // `\frac{k\pi}{2}` as `k\pi` and `\frac{\pi}{2} + k\pi`.
-        families = in_parts(families, others.len());
-        others = in_parts(others, families.len());
+        if let Some(same) = self.same_residues(&families, &others) {
+            return Some(same);
+        }
         let lone = |_: &Family, _: Vec<&Family>| {
             Difference::Shapes("a family".to_owned(), "no such family".to_owned())
         };
         let same =
             |comparison: &mut Self, a: &Family, b: &Family| comparison.same_family(a, b, backwards);
         self.one_to_one(&families, &others, same, lone).ok().map(|(same, _)| same)
+    }
+
+    /// Compares families as sets, if their steps are rational multiples of each other; `None` for others.
+    ///
+    /// `n \equiv 0, 1, 3 \pmod 4` is "n odd or 4 divides n", `\frac{k\pi}{2}` is `k\pi` and `\frac{\pi}{2} + k\pi`.
+    fn same_residues(&mut self, families: &[Family], others: &[Family]) -> Option<bool> {
+        const LARGEST: i64 = 360;
+        let unit = families.first()?;
+        let (mut parts, mut label) = (Vec::new(), None);
+        for family in families.iter().chain(others) {
+            let named = family.label.as_ref();
+            let differs = named.is_some_and(|name| label.get_or_insert(name) != &name);
+            let ([start], [step], (' ', _), false) =
+                (&family.offset[..], &family.step[..], family.brackets, differs)
+            else {
+                return None;
+            };
+            let mut relative = |part: Expression| {
+                self.algebra.normalise(&(part / unit.step[0].clone())).ok()?.as_constant()
+            };
+            let start = relative(start.clone() - unit.offset[0].clone())?;
+            parts.push((start, relative(step.clone()).filter(Rational::is_positive)?));
+        }
+        let fits = |modulus: &Rational| {
+            let mut turns = parts.iter().map(|(_, step)| modulus / step);
+            turns.all(|turns| turns.is_int() && turns <= Rational::from(LARGEST))
+        };
+        let modulus = (1..=LARGEST).map(Rational::from).find(fits)?;
+        let members = |parts: &[(Rational, Rational)]| {
+            let members = parts.iter().flat_map(|(start, step)| {
+                let first = start - step * (start / step).floor();
+                let all = (0..LARGEST).map(move |count| &first + step * Rational::from(count));
+                all.take_while(|member| *member < modulus)
+            });
+            members.collect::<BTreeSet<Rational>>()
+        };
+        let (parts, others) = parts.split_at(families.len());
+        Some(members(parts) == members(others))
     }
 
     fn same_family(&mut self, a: &Family, b: &Family, backwards: bool) -> Result<bool> {
@@ -202,26 +243,4 @@ fn described(words: &str) -> Option<Family> {
     };
     let brackets = (' ', ' ');
     Some(Family { label: None, brackets, offset: number(offset), step: number(step) })
-}
-
-/// Splits each family so that there are as many as wanted, if their number divides that.
-fn in_parts(families: Vec<Family>, wanted: usize) -> Vec<Family> {
-    let parts = wanted / families.len().max(1);
-    if parts < 2 || !wanted.is_multiple_of(families.len()) {
-        return families;
-    }
-    let times = |step: &Expression, count: usize| {
-        Expression::integer(i64::try_from(count).unwrap_or(1)) * step.clone()
-    };
-    let part = |family: &Family, place: usize| {
-        let moved = family.offset.iter().zip(&family.step);
-        let moved = moved.map(|(start, step)| start.clone() + times(step, place));
-        let step = family.step.iter().map(|step| times(step, parts)).collect();
-        let (label, offset) = (family.label.clone(), moved.collect());
-        Family { label, brackets: family.brackets, offset, step }
-    };
-    families
-        .iter()
-        .flat_map(|family| (0..parts).map(|place| part(family, place)).collect::<Vec<_>>())
-        .collect()
 }

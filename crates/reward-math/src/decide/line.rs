@@ -35,6 +35,12 @@ impl Comparison {
             {
                 self.symmetric(sides)
             }
+            Node::Chain { sides, relations }
+                if *relations == [Relation::Equal]
+                    && reading.names().iter().eq(COORDINATES[..2].iter()) =>
+            {
+                self.implicit(&(sides[0].plain()?.clone() - sides[1].plain()?.clone()))
+            }
             Node::Chain { .. } => match relation::labelled(reading) {
                 Some((label, value)) if is_radius(label) => self.parametric(&coordinates(value)),
                 _ => None,
@@ -89,6 +95,21 @@ impl Comparison {
         COORDINATES.into_iter().map(ends).collect()
     }
 
+    /// Returns two points of `x - 2y = 3` in the plane; `None` for a curve.
+    fn implicit(&mut self, side: &Expression) -> Option<Points> {
+        let t = Expression::symbol("t");
+        let mut solved = |name: &str, other: &str| {
+            let zero = Expression::integer(0);
+            let slope = self.slope(side, name).ok()??.with(other, &zero);
+            Some(-side.with(name, &zero).with(other, &t) / slope)
+        };
+        let point = match solved("y", "x") {
+            Some(y) => [t.clone(), y],
+            None => [solved("x", "y")?, t.clone()],
+        };
+        self.parametric(&point.map(Node::from))
+    }
+
     /// Returns the values at 0 and 1 of a linear function with rational ones.
     fn ends_of_unit(&mut self, side: &Expression, name: &str) -> Option<(Rational, Rational)> {
         let mut value = |place| {
@@ -137,7 +158,11 @@ fn is_radius(label: &Node) -> bool {
             relation::applied(label).is_some_and(|(name, of)| is_name(name) && runs((name, of)))
         }
     };
-    let point = || coordinates(label).iter().map(Node::symbol).eq(COORDINATES.map(Some));
+    let point = || {
+        let letters = coordinates(label);
+        let usual = COORDINATES.iter().map(|name| Some(*name)).take(letters.len());
+        letters.len() > 1 && letters.iter().map(Node::symbol).eq(usual)
+    };
     label.expression().is_some_and(named) || point()
 }
 

@@ -79,9 +79,7 @@ impl Comparison {
                 return Ok(found);
             }
         }
-        // In a rational function `C` may be a number of the problem.
-        let free = !first.is_rational_function();
-        if self.differ_by_constant(&first, &second)? || free && self.rescaled(&first, &second)? {
+        if self.same_solutions(&first, &second)? {
             return Ok((true, Rung::Enclosure));
         }
         finding

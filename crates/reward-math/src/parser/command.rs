@@ -259,6 +259,8 @@ impl Parser {
                     let apply = |name: &str| Expression::function(name, [argument.clone()]);
                     apply("cos") + Expression::symbol("i") * apply("sin")
                 }
+                ("erf", Ok([argument])) => error_function(argument),
+                ("erfc", Ok([argument])) => Expression::integer(1) - error_function(argument),
                 (name, Ok([argument])) => match paired("of the reciprocal", name) {
                     Some(other) => Expression::function(other, [Expression::integer(1) / argument]),
                     None => Expression::function(name, [argument]),
@@ -336,6 +338,15 @@ fn gamma(argument: &Expression) -> Expression {
         factor -= Rational::ONE;
     }
     Expression::Number(product) * Expression::root(Expression::symbol("\\pi"), 2)
+}
+
+/// Returns `\frac{2}{\sqrt\pi} \int_0^x e^{-t^2} dt`.
+fn error_function(argument: Expression) -> Expression {
+    let (name, number) = (Expression::symbol("t"), Expression::integer);
+    let body =
+        Expression::power(Expression::symbol("e"), -Expression::power(name.clone(), number(2)));
+    let integral = Expression::function("int", [name, number(0), argument, body]);
+    number(2) / Expression::root(Expression::symbol("\\pi"), 2) * integral
 }
 
 /// Returns the series of the zeta function of a number above 1, another as it is.
