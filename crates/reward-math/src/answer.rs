@@ -228,6 +228,7 @@ impl Answer {
                 .or_else(|| is_sentence.then(|| Self::of_clause(folded))?),
             _ => None,
         };
+        let with_remarks = || Some(whole).filter(|whole| *whole != folded);
         Self {
             tail,
             choices,
@@ -239,7 +240,9 @@ impl Answer {
                 .map(Box::new),
             derivation,
             // "(0, 0) (saddle)": words in brackets name a value.
-            facts: stepwise.then(|| facts::facts(folded).or_else(|| facts::facts(whole))).flatten(),
+            facts: stepwise
+                .then(|| facts::facts(folded).or_else(|| with_remarks().and_then(facts::facts)))
+                .flatten(),
             parameter,
             constants,
             declares: whole.contains("\\in"),
