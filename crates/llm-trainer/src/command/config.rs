@@ -7,14 +7,7 @@ use messages::nearest;
 use training_run::config::{fields, schema};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Show one field
-  llm-trainer config rollout.top_p
-  # Show the settings of a policy loss
-  llm-trainer config clip-cov
-  # Write the schema for an editor
-  llm-trainer config --schema > run.schema.json")]
+#[command(after_help = include_str!("config.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Show only fields whose path contains this text [default: all]
     key: Option<String>,

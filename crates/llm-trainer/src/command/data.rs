@@ -15,12 +15,7 @@ use training_run::config::RunConfig;
 use super::hub_names;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Report the defects of a file
-  llm-trainer data check questions.jsonl
-  # Fail if there is a defect
-  llm-trainer data check questions.jsonl --strict")]
+#[command(after_help = include_str!("data.txt").trim_ascii_end())]
 pub(super) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -33,14 +28,7 @@ enum Action {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Report defects, and questions that are in an evaluation set
-  llm-trainer data check questions.jsonl --against math500.jsonl
-  # Count questions of more than 1024 tokens
-  llm-trainer data check questions.jsonl --tokenizer models/SmolLM2-135M-Instruct --max-length 1024
-  # Read the file as a run would
-  llm-trainer data check questions.jsonl --config run.toml")]
+#[command(after_help = include_str!("data_check.txt").trim_ascii_end())]
 struct CheckArgs {
     /// Questions: .jsonl, .jsonl.zst, .json, .csv or .parquet, or a data set of the hub such as openai/gsm8k:main/train
     file: PathBuf,

@@ -21,12 +21,7 @@ const MODEL: &str = "7b";
 const HEADS: [i64; 3] = [28, 4, 128];
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Show libtorch, devices and memory, and run the self-tests
-  llm-trainer doctor
-  # Hide the GPUs, and test the CPU alone
-  CUDA_VISIBLE_DEVICES= llm-trainer doctor")]
+#[command(after_help = include_str!("doctor.txt").trim_ascii_end())]
 pub(super) struct Args {}
 
 pub(super) fn run(_args: &Args, out: &mut impl Write) -> anyhow::Result<()> {

@@ -25,16 +25,7 @@ use super::model_options::{BandOptions, MaskOptions, Placement, count_up_to, hel
 use crate::evaluation::Evaluation;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Evaluate a model on a set, with 32 responses to each problem
-  llm-trainer eval models/SmolLM2-135M-Instruct --set aime24=aime24.jsonl:n=32,temperature=0.6
-  # Evaluate a checkpoint of a run
-  llm-trainer eval runs/demo/KL-Cov --step 400 --config configs/evaluation/demo.toml --output out/kl-cov
-  # Compare two evaluations
-  llm-trainer eval compare out/grpo out/kl-cov
-  # Ask tasks of lm-eval
-  llm-trainer eval lm-eval runs/demo/KL-Cov --tasks gsm8k,drop")]
+#[command(after_help = include_str!("eval.txt").trim_ascii_end())]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub(super) struct Args {
     #[command(subcommand)]
@@ -121,7 +112,7 @@ enum Action {
     /// Ask tasks of lm-eval by their names, of a model that this process serves
     LmEval(harness::LmEvalArgs),
     /// Ask tasks of lighteval by their names, of a model that this process serves
-    #[command(after_help = harness::LIGHTEVAL_EXAMPLES)]
+    #[command(after_help = include_str!("eval/lighteval.txt").trim_ascii_end())]
     Lighteval(harness::Args),
 }
 

@@ -12,12 +12,7 @@ use training_run::metrics::read_metrics;
 use training_run::run_directory::RunDirectory;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Write the metrics as CSV
-  llm-trainer export runs/demo/GRPO --csv GRPO.csv
-  # Write event files for TensorBoard
-  llm-trainer export runs/demo/GRPO --tensorboard exported")]
+#[command(after_help = include_str!("export.txt").trim_ascii_end())]
 #[command(group = clap::ArgGroup::new("format").required(true).multiple(true))]
 pub(super) struct Args {
     /// Folder of the run, such as `runs/NAME`

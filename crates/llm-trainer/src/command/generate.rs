@@ -17,13 +17,7 @@ use super::model_options::{BandOptions, LoadedModel, MaskOptions, ModelOptions, 
 
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 #[derive(Debug, clap::Args)]
-#[command(after_help = r#"Examples:
-  # Answer one question
-  llm-trainer generate --model models/SmolLM2-135M-Instruct --chat --prompt "What is 2+3?"
-  # Show the entropy of every token
-  llm-trainer generate --model models/SmolLM2-135M-Instruct --chat --prompt "What is 2+3?" --entropy --readable
-  # Sample 8 responses to each prompt of a file, with the latest checkpoint of a run
-  llm-trainer generate --model runs/NAME --input prompts.jsonl --samples 8"#)]
+#[command(after_help = include_str!("generate.txt").trim_ascii_end())]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelOptions,

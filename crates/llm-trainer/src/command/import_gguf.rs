@@ -11,12 +11,7 @@ use crate::progress::Progress;
 const MEBIBYTE: u64 = 1 << 20;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Convert a file to bf16 weights
-  llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b
-  # Convert it to f32 weights
-  llm-trainer import-gguf qwen2.5-0.5b-q8_0.gguf models/qwen2.5-0.5b --dtype f32")]
+#[command(after_help = include_str!("import_gguf.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// GGUF file of architecture qwen2, qwen3 or llama
     file: PathBuf,

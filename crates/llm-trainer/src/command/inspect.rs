@@ -7,12 +7,7 @@ use run_report::inspect::{Inspector, Palette, summary};
 use run_report::run_view::RunView;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Browse a run; ? lists the keys
-  llm-trainer inspect runs/demo/KL-Cov
-  # Print a summary, for a pipe or CI
-  llm-trainer inspect runs/demo/KL-Cov --once")]
+#[command(after_help = include_str!("inspect.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Folder of the run, such as `runs/NAME`; the run may be in progress
     run: PathBuf,

@@ -10,12 +10,7 @@ use super::model_options::{MaybeKind, kind};
 use decoder::model::Decoder;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Merge the adapter of a checkpoint
-  llm-trainer merge runs/NAME/checkpoints/step-100 merged
-  # Write the weights in bf16
-  llm-trainer merge runs/NAME/checkpoints/step-100 merged --dtype bf16")]
+#[command(after_help = include_str!("merge.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Directory of a PEFT adapter, such as a checkpoint of a run with `[lora]`
     adapter: PathBuf,

@@ -24,14 +24,7 @@ const PLAIN: &str = "name = \"plan\"\nmodel = { path = \"model\", dtype = \"bf16
                      data = { train = { arithmetic = {} } }\ntraining = { steps = 1 }\n";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Show memory, traffic and time of a published run on eight H200
-  llm-trainer plan --preset qwen2.5-7b-kl-cov --gpus 8 --gpu h200 --zero 3
-  # Print settings with which it fits eight H100
-  llm-trainer plan --preset qwen2.5-7b-kl-cov --gpus 8 --gpu h100 --choose
-  # Plan a model size on four machines
-  llm-trainer plan --model 32b --gpus 8 --nodes 4 --gpu h100 --zero 3 --tensor 2")]
+#[command(after_help = include_str!("plan.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Hugging Face directory, a name of the hub, a size of Qwen2.5 (0.5b, 1.5b, 3b, 7b, 14b, 32b, 72b), or of Qwen3: qwen3-0.6b, -1.7b,
     /// -4b, -8b, -14b, -32b, -30b-a3b [default: the run's]

@@ -11,12 +11,7 @@ use crate::progress::Progress;
 use crate::training::preflight;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Ask the first 32 questions of a run
-  llm-trainer preflight configs/smollm2-sums.toml
-  # Ask eight questions with another grading, and show one response
-  llm-trainer preflight configs/smollm2-sums.toml --set 'reward.grading={ strict = true }' --prompts 8 --show 1")]
+#[command(after_help = include_str!("preflight.txt").trim_ascii_end())]
 pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,

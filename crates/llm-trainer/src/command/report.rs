@@ -9,14 +9,7 @@ use run_report::report::{Pictures, PrintSize, Report, ReportRun, Verification};
 use training_run::run_directory::RunDirectory;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Write report.html into the folder of a run
-  llm-trainer report runs/demo/KL-Cov
-  # Compare three runs on one page
-  llm-trainer report runs/demo/GRPO runs/demo/Clip-Cov runs/demo/KL-Cov --output comparison.html
-  # Write the charts as PDF for a column of a paper, 8.5 cm wide, in letters of 8 points
-  llm-trainer report runs/demo/KL-Cov --pdf --width 8.5 --font-size 8")]
+#[command(after_help = include_str!("report.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Folders of the runs, such as `runs/NAME`
     #[arg(required = true)]

@@ -15,14 +15,7 @@ use crate::reproduce::{MODELS, Plan};
 const FIRST_SEED: u64 = 41;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # All findings with verdicts, in runs/language-model; a second call goes on where the first was interrupted
-  llm-trainer reproduce
-  # A short look at all of them, without verdicts
-  llm-trainer reproduce --quick
-  # The same with other seeds, and whether it agrees
-  llm-trainer reproduce --first-seed 51 --output runs/other-seeds --compare runs/language-model/reproduce.json")]
+#[command(after_help = include_str!("reproduce.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Folder of runs, figures and report [default: runs/language-model, or runs/language-model-quick with --quick]
     #[arg(long, value_name = "DIR")]

@@ -14,11 +14,7 @@ use decoder::model::Decoder;
 use decoder::scoring::{Scores, score as score_tokens};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = r#"Examples:
-  # Score the texts of a file
-  llm-trainer score --model models/SmolLM2-135M-Instruct --input texts.jsonl
-  # Score one text
-  echo '{"text": "2 + 3 = 5"}' | llm-trainer score --model models/SmolLM2-135M-Instruct --input -"#)]
+#[command(after_help = include_str!("score.txt").trim_ascii_end())]
 pub(super) struct Args {
     #[command(flatten)]
     model: ModelOptions,

@@ -18,14 +18,7 @@ use crate::serve::{Admission, BatchCapacity, Reader, Rollouts, Settings, open, s
 const TOKENS: usize = 4096;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Serve a checkpoint on port 8000 of this machine
-  llm-trainer serve runs/NAME/checkpoints/step-100 --model-name mine
-  # Serve other machines too, with 64 responses at a time
-  llm-trainer serve models/SmolLM2-135M-Instruct --host 0.0.0.0 --allow-remote --rows 64
-  # Sample for a training run that sends new weights
-  llm-trainer serve models/SmolLM2-135M-Instruct --reload-root /shared/weights")]
+#[command(after_help = include_str!("serve.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Hugging Face directory with config.json, safetensors and tokenizer.json, or the folder of a run (its latest
     /// checkpoint)

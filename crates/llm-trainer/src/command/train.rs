@@ -24,14 +24,7 @@ use crate::training::{RolloutSource, StepReport, Trainer, checked};
 use ranks::{Ranks, device};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Train the demo
-  llm-trainer train configs/demo.toml
-  # Print configuration, memory and time of another seed, without training
-  llm-trainer train configs/demo.toml --set name=GRPO-2 --set seed=2 --dry-run
-  # Train a published run on your model and questions
-  llm-trainer train --preset qwen2.5-7b-kl-cov --set model.path=models/Qwen2.5-7B --set data.train=questions.jsonl")]
+#[command(after_help = include_str!("train.txt").trim_ascii_end())]
 pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,

@@ -9,12 +9,7 @@ use crate::progress::Progress;
 use crate::warmup::{Measurement, WarmupConfig, cached, warm_up};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Train the model of the demo, unless it exists
-  llm-trainer warmup configs/demo-warmup.toml
-  # Train it again
-  llm-trainer warmup configs/demo-warmup.toml --again")]
+#[command(after_help = include_str!("warmup.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// TOML file of the warm-up, such as configs/demo-warmup.toml
     config: PathBuf,

@@ -7,12 +7,7 @@ use std::time::Duration;
 use clap::builder::RangedI64ValueParser;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Train on four GPUs of this host
-  llm-trainer launch -n 4 -- llm-trainer train run.toml
-  # Train on two hosts; the second takes --node-rank 1
-  llm-trainer launch -n 8 --nnodes 2 --node-rank 0 --master-addr node0 -- llm-trainer train run.toml")]
+#[command(after_help = include_str!("launch.txt").trim_ascii_end())]
 pub(crate) struct LaunchOptions {
     /// Number of ranks on this host; each gets torchrun's variables: its rank, the number of ranks, the address of the store
     #[arg(short = 'n', long, value_name = "N", value_parser = count_from(1))]

@@ -1,6 +1,5 @@
 //! Supervised warm-up of a small model over bytes: a start with entropy to lose, made reproducibly and cached.
 
-mod byte_tokenizer;
 mod teacher;
 
 use std::path::{Path, PathBuf};
@@ -19,13 +18,11 @@ use rand::Rng;
 use rand::seq::IndexedRandom;
 use ranks::{DeviceMesh, Ranks};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use tch::{Device, Kind};
 use training_run::config::{OptimizerSection, TrainingSection};
 use training_run::schedule::{Decay, Schedule};
 use whole_file::DirectoryInProgress;
 
-use self::byte_tokenizer::{END_OF_TEXT_ID, tokenizer_json};
 use self::teacher::Teacher;
 use crate::host_memory::Memory;
 use crate::training::adamw::AdamW;
@@ -35,6 +32,15 @@ use crate::training::rollout::{Engine, SamplingPass};
 
 /// File in the model directory that records its configuration.
 const RECORD: &str = "warmup.json";
+
+/// A tokenizer whose tokens are the 256 bytes, each with the byte as its id, and one end-of-text token.
+const TOKENIZER: [(&str, &str); 3] = [
+    ("tokenizer.json", include_str!("tokenizer/tokenizer.json")),
+    ("tokenizer_config.json", include_str!("tokenizer/tokenizer_config.json")),
+    ("generation_config.json", include_str!("tokenizer/generation_config.json")),
+];
+const END_OF_TEXT_ID: u32 = 256;
+const VOCABULARY: usize = 257;
 
 /// Outcome of a warm-up, stored beside the model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -214,16 +220,8 @@ fn example(
 }
 
 fn write_tokenizer(directory: &Path) -> anyhow::Result<()> {
-    let files = [
-        ("tokenizer.json", tokenizer_json()),
-        (
-            "tokenizer_config.json",
-            json!({ "tokenizer_class": "PreTrainedTokenizerFast", "eos_token": byte_tokenizer::END_OF_TEXT }),
-        ),
-        ("generation_config.json", json!({ "eos_token_id": END_OF_TEXT_ID })),
-    ];
-    for (name, content) in files {
-        std::fs::write(directory.join(name), format!("{content:#}\n"))?;
+    for (name, content) in TOKENIZER {
+        std::fs::write(directory.join(name), content)?;
     }
     Ok(())
 }
@@ -236,7 +234,7 @@ fn model_config(sizes: &ModelSizes) -> anyhow::Result<ModelConfig> {
         num_attention_heads: sizes.num_attention_heads,
         num_key_value_heads: sizes.num_key_value_heads,
         head_dim: sizes.hidden_size / sizes.num_attention_heads.max(1),
-        vocab_size: byte_tokenizer::VOCABULARY,
+        vocab_size: VOCABULARY,
         architecture: Architecture::Qwen2,
         rms_norm_eps: 1e-6,
         rope_theta: 10_000.0,
@@ -368,6 +366,20 @@ mod tests {
         std::fs::write(&path, text.replace(from, to)).unwrap();
         let error = WarmupConfig::load(&path).expect_err("must be refused");
         format!("{error:#}").replace(&folder.path().display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn every_byte_string_survives_and_the_end_of_text_is_one_token() {
+        let directory = tempfile::tempdir().unwrap();
+        write_tokenizer(directory.path()).unwrap();
+        let tokenizer = TextTokenizer::load(directory.path()).unwrap();
+        let text = "47+38=#### 85\n\té漢\u{7f}";
+        let ids = tokenizer.encode(text).unwrap();
+        assert_eq!(ids, text.bytes().map(u32::from).collect::<Vec<_>>());
+        assert_eq!(tokenizer.decode(&ids).unwrap(), text);
+        assert_eq!(tokenizer.encode("<|endoftext|>").unwrap(), [END_OF_TEXT_ID]);
+        tokenizer.check_vocabulary(VOCABULARY).unwrap();
+        tokenizer.check_vocabulary(VOCABULARY - 1).unwrap_err();
     }
 
     #[test]

@@ -52,8 +52,9 @@ fn parse_finding(name: &str) -> Result<&'static Finding, String> {
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     if args.list {
-        for finding in FINDINGS {
-            writeln!(out, "{:24}  {}", finding.name, finding.title).context("cannot print")?;
+        for finding in FINDINGS.iter() {
+            writeln!(out, "{:24}  {}", finding.name, finding.words.title)
+                .context("cannot print")?;
         }
         return Ok(true);
     }

@@ -23,15 +23,10 @@ pub(crate) struct Args {
     out: Option<PathBuf>,
 }
 
-const MERGE_EXAMPLES: &str = "\
-Examples:
-  # Merge the results of all shards
-  softmax-sim sweep merge runs/sweep-entropy-control";
-
 #[derive(clap::Subcommand)]
 enum Action {
     /// Write the results of all shards to results.jsonl and results.csv
-    #[command(after_help = MERGE_EXAMPLES)]
+    #[command(after_help = include_str!("sweep_merge.txt").trim_ascii_end())]
     Merge {
         /// Folder of the results
         dir: PathBuf,

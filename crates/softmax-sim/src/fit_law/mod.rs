@@ -17,19 +17,13 @@ mod points;
 mod table;
 
 pub use figure::figure;
-pub use points::{Points, ReadError};
+pub use points::{LawError, Points};
 
 use entropy_core::{FitError, InputError, Interval, LineFit, PerformanceLaw};
 use serde::Serialize;
-use thiserror::Error;
 
 /// Coverage of the intervals.
 pub const CONFIDENCE: f64 = 0.95;
-
-/// Why there is no fit.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct LawError(String);
 
 /// An estimate with its confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

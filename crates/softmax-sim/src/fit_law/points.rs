@@ -5,10 +5,10 @@ use std::fmt::Display;
 use std::io::Read;
 use thiserror::Error;
 
-/// Why no row of a file can be read.
+/// Why there are no points or no fit.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
-pub struct ReadError(String);
+pub struct LawError(pub(super) String);
 
 /// Entropies in nats and rewards, in the order of the run.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,14 +27,14 @@ impl Points {
     ///
     /// # Errors
     ///
-    /// [`ReadError`] if no row could be read at all.
+    /// [`LawError`] if no row could be read at all.
     pub fn read(
         mut input: impl Read,
         entropy: &str,
         reward: &str,
-    ) -> Result<(Self, Vec<String>), ReadError> {
+    ) -> Result<(Self, Vec<String>), LawError> {
         let mut bytes = Vec::new();
-        let unread = |error| ReadError(format!("cannot read the points: {error}"));
+        let unread = |error| LawError(format!("cannot read the points: {error}"));
         input.read_to_end(&mut bytes).map_err(unread)?;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
         let mut points = Self::default();
@@ -52,7 +52,7 @@ impl Points {
         if passed_over && points.entropy.is_empty() && problems.is_empty() {
             let expected = "expected numbers in both columns";
             let message = format!("no row has a value of `{entropy}` or `{reward}`; {expected}");
-            return Err(ReadError(message));
+            return Err(LawError(message));
         }
         Ok((points, problems))
     }
@@ -64,11 +64,11 @@ type Row = Result<Option<(f64, f64)>, String>;
 /// Rows of a file, whose first character tells the format; `names` are those of the columns of entropy and reward.
 ///
 /// An array is split at its commas first, so that an element that is not JSON, such as a bare `NaN`, costs no other.
-fn rows(bytes: &[u8], names: [&str; 2]) -> Result<Vec<Row>, ReadError> {
+fn rows(bytes: &[u8], names: [&str; 2]) -> Result<Vec<Row>, LawError> {
     let json = |(place, text): (String, &[u8])| json_row(&place, text, names);
     let lines = filled_lines(bytes).map(|(number, line)| (format!("line {number}"), line));
     match bytes.trim_ascii_start().first() {
-        None => Err(ReadError(
+        None => Err(LawError(
             "no points: expected CSV with a header, JSON lines or a JSON array of objects".into(),
         )),
         Some(b'[') => {
@@ -84,12 +84,12 @@ fn rows(bytes: &[u8], names: [&str; 2]) -> Result<Vec<Row>, ReadError> {
 fn csv_rows<'a>(
     mut lines: impl Iterator<Item = (String, &'a [u8])>,
     names: [&str; 2],
-) -> Result<Vec<Row>, ReadError> {
+) -> Result<Vec<Row>, LawError> {
     let header = lines.next().map_or(vec![], |(_, line)| csv_values(line));
     let index_of = |column: &str| {
         header.iter().position(|name| name == column).ok_or_else(|| {
             let header = header.join(", ");
-            ReadError(format!("line 1: no column `{column}`; expected it among: {header}"))
+            LawError(format!("line 1: no column `{column}`; expected it among: {header}"))
         })
     };
     let indices = [index_of(names[0])?, index_of(names[1])?];

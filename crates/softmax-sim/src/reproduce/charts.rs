@@ -1,10 +1,12 @@
 //! Charts of findings, and axes that hold what they draw.
 
+use super::words::of_figure;
 use figures::{Axis, Chart, Series};
 
-/// A chart of `series`, with its file stem, title and description.
-pub fn chart(texts: [&str; 3], x: Axis, y: Axis, series: Vec<Series>) -> Chart {
-    Chart::new(texts, x, y, series)
+/// A chart of `series` with the words that `findings.toml` has for its file stem.
+pub fn chart(stem: &str, x: Axis, y: Axis, series: Vec<Series>) -> Chart {
+    let words = of_figure(stem);
+    Chart::new([stem, &words.title, &words.description], x, y, series)
 }
 
 /// A vertical axis that holds all of `series`, and zero if asked for.

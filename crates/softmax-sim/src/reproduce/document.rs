@@ -53,7 +53,7 @@ pub fn write(docs: &Path, finished: &[Finished]) -> Result<(), FileError> {
     results.retain(|result| place(result).is_some());
     results.sort_by_key(place);
     write_json(&docs.join("reproduce.json"), &results)?;
-    write_whole(&docs.join("reproduce.md"), page(FINDINGS, &results).as_bytes())
+    write_whole(&docs.join("reproduce.md"), page(&FINDINGS, &results).as_bytes())
 }
 
 /// The published results; none if there is no such file.
@@ -110,10 +110,10 @@ const FOOTER: &str = "\n---\n\n← [Evaluation](evaluation.md) · \
                       [Contents](README.md) · [Findings in a language model](language-model.md) →\n";
 
 fn section(finding: &Finding, result: Option<&Published>) -> String {
-    let (name, title) = (finding.name, plain(finding.title));
+    let (name, title) = (finding.name, plain(&finding.words.title));
     let theory = theory(finding, |anchor| format!("[{anchor}](theory.md#{anchor})"));
     let mut text = format!("\n<a id=\"{name}\"></a>\n## {title}\n\n");
-    text += &format!("{}\n\n", plain(finding.claim));
+    text += &format!("{}\n\n", plain(&finding.words.claim));
     let Some(result) = result else {
         return text + &format!("**Not run.** `softmax-sim reproduce {name}`{theory}\n");
     };

@@ -1,31 +1,27 @@
-//! A finding: what is claimed and wanted, and the function that tests it.
+//! A finding: its words, its code, and the function that tests it.
 
 use super::engine::ENGINE;
 use super::outcome::ExperimentResult;
 use super::progress::Progress;
 use super::setting::Setting;
+use super::words::Words;
 use sha2::{Digest, Sha256};
 
 /// An experiment that tests one statement of the paper.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Finding {
     /// Name on the command line and of its files: kebab-case.
     pub name: &'static str,
-    /// Heading, plain text without a full stop.
-    pub title: &'static str,
-    /// Statement of the paper: sentences that end with the figure, table or equation.
-    pub claim: &'static str,
-    /// Runs and measurements: environment, settings, formulas in words.
-    pub method: &'static str,
-    /// Criterion of a reproduction, in words; met by the interval of the mean over seeds.
-    pub target: &'static str,
-    /// Anchors of `docs/theory.md` that derive the claim: `lemma-1`.
-    pub theory: &'static [&'static str],
+    /// Claim, method, target and notes.
+    pub words: Words,
+    /// The experiment. Its result depends on the setting alone, never on the number of threads.
+    pub run: Run,
     /// Source code of the finding, `include_str!` of its file, and the pages that it shares with others.
     pub sources: &'static [&'static str],
-    /// The experiment. Its result depends on the setting alone, never on the number of threads.
-    pub run: fn(&Setting, &Progress) -> ExperimentResult,
 }
+
+/// The function of a finding.
+pub(super) type Run = fn(&Setting, &Progress) -> ExperimentResult;
 
 impl Finding {
     /// Digest of all that the result depends on beside its setting: the engine and the pages of code; tests are left out.

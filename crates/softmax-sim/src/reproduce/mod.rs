@@ -2,7 +2,7 @@
 //!
 //! | module | answers |
 //! |---|---|
-//! | [`finding`] | which findings there are; each is a page of code |
+//! | [`finding`], [`words`] | which findings there are; each is a page of code and a section of `findings.toml` |
 //! | [`outcome`], [`measure`], [`table`] | what an experiment hands back |
 //! | [`seeds`], [`charts`] | means, intervals and curves over seeds; charts of them |
 //! | [`run`](mod@run), [`store`], [`progress`] | running them, once each, and keeping the results |
@@ -11,7 +11,7 @@
 //!
 //! A finding is a [`Finding`] in [`FINDINGS`]: a name, what is claimed and wanted in words, and a function from
 //! a [`Setting`] to an [`ExperimentResult`]. It returns [`Measure`]s with one value a seed; the frame computes intervals,
-//! verdict and reason, draws and stores.
+//! verdict and reason, adds the notes, draws and stores.
 
 #![expect(
     clippy::format_push_string,
@@ -33,6 +33,7 @@ pub mod seeds;
 mod setting;
 pub mod store;
 pub mod table;
+pub mod words;
 
 pub use engine::{ENGINE, LATER};
 pub use experiment::{Finding, digest};

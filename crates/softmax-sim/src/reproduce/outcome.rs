@@ -2,6 +2,7 @@
 
 use super::measure::Measure;
 use super::table::Table;
+use super::words::of_figure;
 use figures::{Chart, Figure};
 use messages::counted;
 use serde::{Deserialize, Serialize};
@@ -74,8 +75,9 @@ impl ExperimentResult {
 
     /// Adds a chart and the sentence under it.
     #[must_use]
-    pub fn figure(mut self, chart: Chart, caption: &str) -> Self {
-        self.figures.push(Figure { chart, caption: caption.to_owned() });
+    pub fn figure(mut self, chart: Chart) -> Self {
+        let caption = of_figure(&chart.stem).caption.clone();
+        self.figures.push(Figure { chart, caption });
         self
     }
 
@@ -86,10 +88,10 @@ impl ExperimentResult {
         self
     }
 
-    /// Adds a caveat or context to the verdict.
+    /// Adds a note that holds numbers; `findings.toml` has the others.
     #[must_use]
-    pub fn note(mut self, note: &str) -> Self {
-        self.notes.push(note.to_owned());
+    pub fn note(mut self, note: String) -> Self {
+        self.notes.push(note);
         self
     }
 

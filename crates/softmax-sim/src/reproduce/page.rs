@@ -93,7 +93,11 @@ fn summary(finished: &[Finished]) -> Section {
     for one in finished {
         let (finding, record) = (one.finding, &one.record);
         table.html_row(vec![
-            format!("<a class=\"wrap\" href=\"#{}\">{}</a>", finding.name, escape(finding.title)),
+            format!(
+                "<a class=\"wrap\" href=\"#{}\">{}</a>",
+                finding.name,
+                escape(&finding.words.title)
+            ),
             badge(record.outcome.verdict),
             format!("<span class=\"wrap\">{}</span>", escape(&record.outcome.reason)),
             seconds(one),
@@ -128,9 +132,9 @@ fn section(one: &Finished, folder: &Path) -> Section {
     let verdict = badge(outcome.verdict);
     let mut facts = String::new();
     for (term, text) in [
-        ("Claim", escape(finding.claim)),
-        ("Target", escape(finding.target)),
-        ("Method", escape(finding.method)),
+        ("Claim", escape(&finding.words.claim)),
+        ("Target", escape(&finding.words.target)),
+        ("Method", escape(&finding.words.method)),
         ("Verdict", format!("{verdict} {}", escape(&outcome.reason))),
     ] {
         facts += &format!("<dt>{term}</dt><dd>{text}</dd>\n");
@@ -148,7 +152,7 @@ fn section(one: &Finished, folder: &Path) -> Section {
         )));
     }
     blocks.push(Block::Html(provenance(one, folder)));
-    Section { badge: verdict, ..Section::new(finding.name, finding.title, blocks) }
+    Section { badge: verdict, ..Section::new(finding.name, &finding.words.title, blocks) }
 }
 
 /// How the section came about: setting, time, program, command, theory.
@@ -179,7 +183,7 @@ fn provenance(one: &Finished, folder: &Path) -> String {
 
 /// ` Theory: `, the links to what derives the claim, and a full stop; or nothing.
 pub(super) fn theory(finding: &Finding, link: impl Fn(&str) -> String) -> String {
-    let links: Vec<String> = finding.theory.iter().map(|anchor| link(anchor)).collect();
+    let links: Vec<String> = finding.words.theory.iter().map(|anchor| link(anchor)).collect();
     if links.is_empty() { String::new() } else { format!(" Theory: {}.", links.join(", ")) }
 }
 

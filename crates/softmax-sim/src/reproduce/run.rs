@@ -45,7 +45,8 @@ pub fn run(
         }
         let told = progress(finding.name).keeping(Arc::clone(&runs));
         let start = Instant::now();
-        let outcome = (finding.run)(setting, &told);
+        let mut outcome = (finding.run)(setting, &told);
+        outcome.notes.extend(finding.words.notes.iter().cloned());
         let outcome = match setting.scale {
             Scale::Full => outcome,
             Scale::Quick => outcome.unjudged(),
@@ -74,7 +75,7 @@ pub fn run(
 /// [`FileError`] if a result cannot be read.
 pub fn collect(folder: &Path, now: &[Finished]) -> Result<Vec<Finished>, FileError> {
     let mut finished = vec![];
-    for finding in FINDINGS {
+    for finding in FINDINGS.iter() {
         if let Some(record) = read_record(folder, finding.name)? {
             let is_run = |one: &Finished| one.finding.name == finding.name && !one.stored;
             finished.push(Finished { finding, record, stored: !now.iter().any(is_run) });
@@ -99,8 +100,10 @@ pub fn table(finished: &[Finished]) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::store::record_path;
+    use super::super::words::Words;
     use super::super::{ExperimentResult, Measure, Target};
     use super::*;
+    use std::sync::LazyLock;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     static RUNS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
@@ -113,19 +116,13 @@ mod tests {
         ExperimentResult::new(vec![Measure::new("seed", values, Target::AtLeast(0.0))])
     }
 
-    const FIRST: Finding = Finding {
-        name: "first",
-        title: "",
-        claim: "",
-        method: "",
-        target: "",
-        theory: &[],
-        sources: &[],
-        run: |setting, _| outcome(0, setting),
-    };
-
-    static BOTH: [Finding; 2] =
-        [FIRST, Finding { name: "second", run: |setting, _| outcome(1, setting), ..FIRST }];
+    static BOTH: LazyLock<[Finding; 2]> = LazyLock::new(|| {
+        let finding = |name, run| Finding { name, words: Words::default(), run, sources: &[] };
+        [
+            finding("first", |setting, _| outcome(0, setting)),
+            finding("second", |setting, _| outcome(1, setting)),
+        ]
+    });
 
     #[test]
     fn a_killed_run_goes_on_where_it_was_and_again_or_another_setting_runs_anew() {

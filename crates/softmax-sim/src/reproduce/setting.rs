@@ -1,5 +1,6 @@
 //! Size and seeds of an experiment.
 
+use super::progress::Progress;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -65,5 +66,21 @@ impl Setting {
     pub fn over_seeds<T: Send>(&self, experiment: impl Fn(u64) -> T + Sync) -> Vec<T> {
         let seeds: Vec<u64> = self.all_seeds().collect();
         seeds.into_par_iter().map(&experiment).collect()
+    }
+
+    /// Runs `experiment` once a seed with each of `items`, `[seeds][items]`; every run is a step of `progress`.
+    pub fn over_runs<Item: Sync, T: Send>(
+        &self,
+        progress: &Progress,
+        items: &[Item],
+        experiment: impl Fn(u64, &Item) -> T + Sync,
+    ) -> Vec<Vec<T>> {
+        progress.plan((self.seeds * items.len()) as u64);
+        let run = |seed: u64, item: &Item| {
+            let result = experiment(seed, item);
+            progress.advance(1);
+            result
+        };
+        self.over_seeds(|seed| items.par_iter().map(|item| run(seed, item)).collect())
     }
 }

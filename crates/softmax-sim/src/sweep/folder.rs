@@ -1,5 +1,6 @@
 //! The folder of a sweep: its configuration and one file of results per shard.
 
+use super::SweepError;
 use super::cell::CellResult;
 use super::plan::Plan;
 use super::shard::Shard;
@@ -8,21 +9,9 @@ use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use thiserror::Error;
 use whole_file::{FileError, sync_folder, write_new};
 
 const CONFIGURATION: &str = "sweep.toml";
-
-/// Why a sweep could not be run or merged.
-#[derive(Debug, Error)]
-#[error("{0}")]
-pub struct SweepError(pub(super) String);
-
-impl From<FileError> for SweepError {
-    fn from(error: FileError) -> Self {
-        Self(error.to_string())
-    }
-}
 
 /// One line of a shard's file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

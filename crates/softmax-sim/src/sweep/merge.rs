@@ -1,7 +1,8 @@
 //! One table of all that the shards have computed.
 
+use super::SweepError;
 use super::cell::{CellResult, Figures};
-use super::folder::{Contents, Folder, Record, SweepError};
+use super::folder::{Contents, Folder, Record};
 use super::plan::{Cell, Plan};
 use crate::result_file::write_whole;
 use serde::Serialize;

@@ -13,8 +13,22 @@ mod run;
 mod shard;
 
 pub use cell::{CellResult, CellSettings, Figures};
-pub use folder::{Contents, Folder, Record, SweepError};
+pub use folder::{Contents, Folder, Record};
 pub use merge::{Merged, merge};
-pub use plan::{Cell, Plan, PlanError};
+pub use plan::{Cell, Plan};
 pub use run::{Tally, run_shard};
-pub use shard::{Shard, ShardError};
+pub use shard::Shard;
+
+use thiserror::Error;
+use whole_file::FileError;
+
+/// Why a sweep cannot be read, run or merged.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct SweepError(String);
+
+impl From<FileError> for SweepError {
+    fn from(error: FileError) -> Self {
+        Self(error.to_string())
+    }
+}

@@ -1,11 +1,11 @@
 //! A sweep: fixed settings, grids and seeds, and the cells they make.
 
+use super::SweepError;
 use super::cell::{CellResult, CellSettings};
 use messages::plain_words;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
-use thiserror::Error;
 use toml::{Table, Value};
 
 /// The cells of a sweep, in the order of the grid: the last key of a grid varies fastest, seeds
@@ -54,24 +54,19 @@ fn name_of(choices: &BTreeMap<String, Value>, seed: u64) -> String {
     choices.chain([format!("seed {seed}")]).collect()
 }
 
-/// Why a configuration is no sweep, naming key or cell.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct PlanError(String);
-
 impl Plan {
     /// Reads a sweep, and checks the settings of every cell.
     ///
     /// # Errors
     ///
-    /// [`PlanError`], naming key or cell.
-    pub fn read(text: &str) -> Result<Self, PlanError> {
-        let not_toml = |error: toml::de::Error| PlanError(format!("not TOML: {error}"));
+    /// [`SweepError`], naming key or cell.
+    pub fn read(text: &str) -> Result<Self, SweepError> {
+        let not_toml = |error: toml::de::Error| SweepError(format!("not TOML: {error}"));
         let sweep: Table = text.parse().map_err(not_toml)?;
         let known = ["seeds", "settings", "grid"];
         if let Some(key) = sweep.keys().find(|key| !known.contains(&key.as_str())) {
             let message = format!("unknown key `{key}`, expected `seeds`, `settings` or `grid`");
-            return Err(PlanError(message));
+            return Err(SweepError(message));
         }
         let seeds = seeds(sweep.get("seeds"))?;
         let settings = match sweep.get("settings") {
@@ -88,7 +83,7 @@ impl Plan {
                     if let Some(place) = places.insert(cell.key.clone(), cells.len()) {
                         let first = &cells[place];
                         let message = format!("cells `{first}` and `{cell}` are the same run");
-                        return Err(PlanError(message));
+                        return Err(SweepError(message));
                     }
                     cells.push(cell);
                 }
@@ -108,7 +103,7 @@ impl Plan {
 /// The lists of a grid by key, in alphabetical order.
 type Grid = BTreeMap<String, Vec<Value>>;
 
-fn seeds(value: Option<&Value>) -> Result<Vec<u64>, PlanError> {
+fn seeds(value: Option<&Value>) -> Result<Vec<u64>, SweepError> {
     let Some(value) = value else { return Ok(vec![0]) };
     let expected = "a list of whole numbers, each once, none below 0";
     let refuse = || wrong_type("seeds", value, expected);
@@ -119,7 +114,7 @@ fn seeds(value: Option<&Value>) -> Result<Vec<u64>, PlanError> {
 }
 
 /// Reads the grids; without any, one grid with a single cell.
-fn grids(value: Option<&Value>) -> Result<Vec<Grid>, PlanError> {
+fn grids(value: Option<&Value>) -> Result<Vec<Grid>, SweepError> {
     match value {
         None => Ok(vec![Grid::new()]),
         Some(Value::Array(grids)) if !grids.is_empty() => grids.iter().map(grid).collect(),
@@ -127,7 +122,7 @@ fn grids(value: Option<&Value>) -> Result<Vec<Grid>, PlanError> {
     }
 }
 
-fn grid(value: &Value) -> Result<Grid, PlanError> {
+fn grid(value: &Value) -> Result<Grid, SweepError> {
     let mut lists = Grid::new();
     for (key, list) in table(value, "grid")? {
         let expected = "a list of at least one value (write a dotted key in quotes)";
@@ -140,7 +135,7 @@ fn grid(value: &Value) -> Result<Grid, PlanError> {
         let within = format!("{outer}.");
         if let Some(inner) = lists.keys().find(|key| key.starts_with(&within)) {
             let expected = "overlap: expected one of them";
-            return Err(PlanError(format!("grid keys `{outer}` and `{inner}` {expected}")));
+            return Err(SweepError(format!("grid keys `{outer}` and `{inner}` {expected}")));
         }
     }
     Ok(lists)
@@ -163,7 +158,7 @@ fn choices(grid: &Grid) -> Vec<BTreeMap<String, Value>> {
 }
 
 /// The settings with the choices put in their places.
-fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table, PlanError> {
+fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table, SweepError> {
     for (key, value) in choices {
         let parts: Vec<&str> = key.split('.').collect();
         let (last, outer) = parts.split_last().expect("a split has a part");
@@ -174,7 +169,7 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
             let article = if kind.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
             place = inner.as_table_mut().ok_or_else(|| {
                 let what = format!("which is {article} {kind}, expected a table");
-                PlanError(format!("grid key `{key}` leads through `{through}`, {what}"))
+                SweepError(format!("grid key `{key}` leads through `{through}`, {what}"))
             })?;
         }
         place.insert((*last).to_owned(), value.clone());
@@ -182,8 +177,8 @@ fn with(mut settings: Table, choices: &BTreeMap<String, Value>) -> Result<Table,
     Ok(settings)
 }
 
-fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result<Cell, PlanError> {
-    let refused = |reason: &str| PlanError(format!("cell `{}`: {reason}", name_of(choices, seed)));
+fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result<Cell, SweepError> {
+    let refused = |reason: &str| SweepError(format!("cell `{}`: {reason}", name_of(choices, seed)));
     let settings: CellSettings = settings.try_into().map_err(|error: toml::de::Error| {
         refused(&plain_words(&error.to_string().trim_end().replace('\n', " ")))
     })?;
@@ -194,10 +189,10 @@ fn cell(settings: Table, choices: &BTreeMap<String, Value>, seed: u64) -> Result
     Ok(Cell { key, choices: choices.clone(), seed, settings })
 }
 
-fn table<'a>(value: &'a Value, key: &str) -> Result<&'a Table, PlanError> {
+fn table<'a>(value: &'a Value, key: &str) -> Result<&'a Table, SweepError> {
     value.as_table().ok_or_else(|| wrong_type(key, value, "a table"))
 }
 
-fn wrong_type(key: &str, value: &Value, expected: &str) -> PlanError {
-    PlanError(format!("`{key}` is {value}, expected {expected}"))
+fn wrong_type(key: &str, value: &Value, expected: &str) -> SweepError {
+    SweepError(format!("`{key}` is {value}, expected {expected}"))
 }

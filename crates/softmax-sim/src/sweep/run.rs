@@ -1,7 +1,8 @@
 //! Computing a shard.
 
+use super::SweepError;
 use super::cell::CellResult;
-use super::folder::{Folder, Record, ShardFile, SweepError};
+use super::folder::{Folder, Record, ShardFile};
 use super::plan::{Cell, Plan};
 use super::shard::Shard;
 use rayon::prelude::*;

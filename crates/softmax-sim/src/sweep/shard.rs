@@ -1,8 +1,8 @@
 //! Which part of a sweep a process computes.
 
+use super::SweepError;
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
-use thiserror::Error;
 
 /// Part `index` of `count`, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +16,6 @@ impl Display for Shard {
         write!(f, "{}/{}", self.index, self.count)
     }
 }
-
-/// Why a text or the variables of a job array name no shard.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct ShardError(String);
 
 /// The variables of a Slurm job array: id, least, largest, count and step of the tasks' numbers.
 const VARIABLES: [&str; 5] = [
@@ -43,10 +38,10 @@ impl Shard {
     ///
     /// # Errors
     ///
-    /// [`ShardError`] if some variables are missing or make no sense together.
+    /// [`SweepError`] if some variables are missing or make no sense together.
     pub fn of_job_array(
         variable: impl Fn(&str) -> Option<String>,
-    ) -> Result<Option<Self>, ShardError> {
+    ) -> Result<Option<Self>, SweepError> {
         let values = VARIABLES.map(|name| (name, variable(name)));
         let Some((set, _)) = values.iter().find(|(_, value)| value.is_some()) else {
             return Ok(None);
@@ -58,10 +53,10 @@ impl Shard {
             }
             let value = value.as_ref().ok_or_else(|| {
                 let expected = "expected all of a job array's variables or none; or give --shard";
-                ShardError(format!("{variable} is not set although {set} is: {expected}"))
+                SweepError(format!("{variable} is not set although {set} is: {expected}"))
             })?;
             *number = value.trim().parse().map_err(|_| {
-                ShardError(format!("{variable} is `{value}`, expected a whole number"))
+                SweepError(format!("{variable} is `{value}`, expected a whole number"))
             })?;
         }
         let [id, min, max, count, step] = numbers;
@@ -72,13 +67,13 @@ impl Shard {
         let spaced = |number: usize| number >= min && (number - min).is_multiple_of(step.max(1));
         let expected = max.saturating_sub(min) / step.max(1) + 1;
         if step == 0 || max < min || !spaced(max) || expected != count {
-            return Err(ShardError(format!(
+            return Err(SweepError(format!(
                 "the job array has {count} tasks, but {min} to {max} in steps of {step} would be {expected}: expected \
                  evenly spaced task numbers; or give --shard"
             )));
         }
         if !spaced(id) || id > max {
-            return Err(ShardError(format!(
+            return Err(SweepError(format!(
                 "SLURM_ARRAY_TASK_ID is {id}, expected one of {min} to {max} in steps of {step}"
             )));
         }
@@ -87,15 +82,15 @@ impl Shard {
 }
 
 impl FromStr for Shard {
-    type Err = ShardError;
+    type Err = SweepError;
 
-    fn from_str(text: &str) -> Result<Self, ShardError> {
+    fn from_str(text: &str) -> Result<Self, SweepError> {
         let (index, count) = text.split_once('/').unwrap_or_default();
         let numbers = index.parse().ok().zip(count.parse().ok());
         let within = numbers.filter(|(index, count)| (1..=*count).contains(index));
         let shard = within.map(|(index, count)| Self { index, count });
         let expected = "expected i/n with 1 <= i <= n, such as 2/8";
-        shard.ok_or_else(|| ShardError(format!("`{text}` is no shard, {expected}")))
+        shard.ok_or_else(|| SweepError(format!("`{text}` is no shard, {expected}")))
     }
 }
 
@@ -103,7 +98,7 @@ impl FromStr for Shard {
 mod tests {
     use super::*;
 
-    fn array(values: [&str; 5]) -> Result<Option<Shard>, ShardError> {
+    fn array(values: [&str; 5]) -> Result<Option<Shard>, SweepError> {
         Shard::of_job_array(|name| {
             let place = VARIABLES.iter().position(|variable| *variable == name)?;
             (!values[place].is_empty()).then(|| values[place].to_owned())

@@ -47,7 +47,7 @@ fn a_finding_is_run_reported_and_not_run_twice() {
     assert!(record.outcome.measures.iter().all(|measure| measure.values.len() == 3));
     let html = fs::read_to_string(out.join("report.html")).unwrap();
     let finding = find("lemma-1").unwrap();
-    for part in [finding.title, finding.target, &record.outcome.reason] {
+    for part in [&finding.words.title, &finding.words.target, &record.outcome.reason] {
         assert!(html.contains(part), "{part}");
     }
     for figure in &record.outcome.figures {
@@ -74,8 +74,8 @@ fn findings_are_listed_with_their_titles() {
     let listed = reproduce(&["--list"]);
     assert_eq!(listed.status.code(), Some(0));
     assert_eq!(text(&listed.stdout).lines().count(), FINDINGS.len());
-    for (line, finding) in text(&listed.stdout).lines().zip(FINDINGS) {
-        assert!(line.starts_with(finding.name) && line.ends_with(finding.title), "{line}");
+    for (line, finding) in text(&listed.stdout).lines().zip(FINDINGS.iter()) {
+        assert!(line.starts_with(finding.name) && line.ends_with(&finding.words.title), "{line}");
     }
 }
 
@@ -105,7 +105,7 @@ fn a_folder_that_cannot_be_made_ends_with_2_and_is_named() {
 #[test]
 fn the_document_is_printed_from_the_findings_and_the_published_results() {
     let path = docs().join("reproduce.md");
-    let printed = page(FINDINGS, &read_published(&docs()).unwrap());
+    let printed = page(&FINDINGS, &read_published(&docs()).unwrap());
     if std::env::var_os("UPDATE_DOCS").is_some() {
         fs::write(&path, &printed).unwrap();
     }
@@ -116,8 +116,8 @@ fn the_document_is_printed_from_the_findings_and_the_published_results() {
 #[test]
 fn what_the_document_points_to_is_there() {
     let theory = fs::read_to_string(docs().join("theory.md")).unwrap();
-    for finding in FINDINGS {
-        for anchor in finding.theory {
+    for finding in FINDINGS.iter() {
+        for anchor in &finding.words.theory {
             assert!(theory.contains(&format!("<a id=\"{anchor}\">")), "{}: {anchor}", finding.name);
         }
     }
@@ -137,7 +137,7 @@ fn publishing_keeps_the_results_of_other_findings() {
     assert_eq!(publish().status.code(), Some(0));
     let results = read_published(&docs).unwrap();
     assert_eq!(results.len(), 1);
-    assert_eq!(fs::read_to_string(docs.join("reproduce.md")).unwrap(), page(FINDINGS, &results));
+    assert_eq!(fs::read_to_string(docs.join("reproduce.md")).unwrap(), page(&FINDINGS, &results));
     assert!(docs.join(&results[0].figure.as_ref().unwrap().file).is_file());
     assert_eq!(publish().status.code(), Some(0));
     assert_eq!(read_published(&docs).unwrap(), results);

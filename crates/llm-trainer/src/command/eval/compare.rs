@@ -13,12 +13,7 @@ use run_report::evaluation::table::{comparison_table, main_table};
 use serde::Serialize;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Show the paired differences
-  llm-trainer eval compare out/grpo out/kl-cov
-  # Compare pass@4, as JSON
-  llm-trainer eval compare out/grpo out/kl-cov --measure pass@4 --json")]
+#[command(after_help = include_str!("compare.txt").trim_ascii_end())]
 pub(super) struct Args {
     /// Folder of the first evaluation
     first: PathBuf,

@@ -24,18 +24,8 @@ use crate::serve::{FREE_PORT, Settings, open};
 /// Longest wait of lm-eval for one answer, in seconds; its default of 300 ends long responses on a slow device.
 const TIMEOUT_SECONDS: u64 = 86_400;
 
-pub(super) const LIGHTEVAL_EXAMPLES: &str = "\
-Examples:
-  # Ask a task, the first 100 questions of it
-  llm-trainer eval lighteval runs/NAME --tasks gsm8k -- --max-samples 100";
-
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  # Ask two tasks by completions, the first 100 questions of each
-  llm-trainer eval lm-eval runs/NAME --tasks gsm8k,drop -- --limit 100
-  # Ask by the model's chat template, and keep every response
-  llm-trainer eval lm-eval models/SmolLM2-135M-Instruct --chat --tasks ifeval --output out/ifeval -- --log_samples")]
+#[command(after_help = include_str!("lm_eval.txt").trim_ascii_end())]
 pub(super) struct LmEvalArgs {
     #[command(flatten)]
     common: Args,

@@ -3,51 +3,10 @@
 use crate::cart_pole::{Point, Ppo, STEP_LIMIT, solved_after, train};
 use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::curve_with_range;
-use crate::reproduce::{
-    Cell, ExperimentResult, Finding, Measure, Progress, Setting, Table, Target,
-};
+use crate::reproduce::{Cell, ExperimentResult, Measure, Progress, Setting, Table, Target};
 use figures::{Axis, Chart, Series};
 use rayon::prelude::*;
 use rl_losses::{ClipCov, ClipRange, CovarianceBand, DualClip, KlCov, PolicyLoss, PpoClip};
-
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "cart-pole",
-    title: "Entropy control on a cart and pole",
-    claim: "Clip-Cov and KL-Cov keep entropy above the uncontrolled baseline and learn at least as well. The \
-            paper claims it for language models only (Section 4, Figures 10 and 11): this is a sanity check \
-            outside its domain.",
-    method: "CartPole-v1 (own implementation, checked against recorded transitions) and PPO: two networks of 2 × 64 \
-             tanh units, Adam at 1e-3, 8 environments × 128 steps a round, 4 epochs of 4 mini-batches, discount 0.99, \
-             GAE 0.95. Baseline: ratio clipped at 0.2. Clip-Cov drops 0.02 of the steps, from the covariances 0.2 to 5; \
-             KL-Cov penalises 0.02 of them with coefficient 1, beside it the same without the penalty; entropy bonus 0.01. \
-             Each seed is four runs of each method. Entropy is exact, in the states visited; return is the mean of 32 \
-             fresh episodes with sampled actions, of at most 500.",
-    target: "On the mean over its runs: mean entropy of the run at least 0.01 nat above the baseline's \
-             under Clip-Cov and under KL-Cov, and at least 0.05 nat above that of KL-Cov without its penalty; no more \
-             environment steps to a mean return of 475 than the baseline needs; mean greedy return over the last \
-             quarter at least 475. Knobs and targets were fixed on two other seeds (100 and 101).",
-    theory: &["detached-tokens", "entropy-bonus"],
-    sources: &[include_str!("cart_pole.rs")],
-    run,
-};
-
-/// Size of the experiment.
-#[derive(Debug, Clone, Copy)]
-struct Size {
-    /// Runs of each method in a seed.
-    runs: u64,
-    /// Settings that all methods share.
-    settings: Ppo,
-}
-
-/// A method of the comparison.
-#[derive(Debug, Clone, Copy)]
-struct Method {
-    name: &'static str,
-    policy_loss: PolicyLoss,
-    entropy_coefficient: f64,
-}
 
 const BASELINE: usize = 0;
 const CLIP_COV: usize = 1;
@@ -55,62 +14,48 @@ const KL_COV: usize = 2;
 const NO_PENALTY: usize = 3;
 const BONUS: usize = 4;
 
-/// Methods of the comparison, in the order of the constants.
-fn methods() -> [Method; 5] {
+/// Methods of the comparison with the settings that all share, in the order of the constants.
+fn methods(shared: Ppo) -> [(&'static str, Ppo); 5] {
     let clip = ClipRange::new(0.2, 0.2).expect("a clip of 0.2 is in range");
     let band = CovarianceBand::new(0.2, 5.0).expect("the bounds are in order");
-    let ppo = PolicyLoss::PpoClip(PpoClip::new(clip, DualClip::OFF));
-    let clip_cov = ClipCov::new(0.02, band, clip).expect("a fraction");
+    let policy_loss = PolicyLoss::PpoClip(PpoClip::new(clip, DualClip::OFF));
+    let clip_cov = ClipCov::new(0.02, band, clip).map(PolicyLoss::ClipCov).expect("a fraction");
     let kl_cov = |penalty| KlCov::new(0.02, penalty).map(PolicyLoss::KlCov).expect("in range");
-    let method = |name, policy_loss| Method { name, policy_loss, entropy_coefficient: 0.0 };
+    let with = |policy_loss| Ppo { policy_loss, entropy_coefficient: 0.0, ..shared };
     [
-        method("no control", ppo),
-        method("Clip-Cov", PolicyLoss::ClipCov(clip_cov)),
-        method("KL-Cov", kl_cov(1.0)),
-        method("KL-Cov, no penalty", kl_cov(0.0)),
-        Method { entropy_coefficient: 0.01, ..method("entropy bonus", ppo) },
+        ("no control", with(policy_loss)),
+        ("Clip-Cov", with(clip_cov)),
+        ("KL-Cov", with(kl_cov(1.0))),
+        ("KL-Cov, no penalty", with(kl_cov(0.0))),
+        ("entropy bonus", Ppo { entropy_coefficient: 0.01, ..with(policy_loss) }),
     ]
 }
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let full = Ppo::default();
     let quick = Ppo { iterations: 32, evaluation_episodes: 16, ..full };
-    let size = Size { runs: setting.pick(1, 4), settings: setting.pick(quick, full) };
-    experiment(setting, size, progress)
+    experiment(setting, setting.pick(1, 4), &methods(setting.pick(quick, full)), progress)
 }
 
-fn experiment(setting: &Setting, size: Size, progress: &Progress) -> ExperimentResult {
-    let methods = methods();
-    progress.plan(methods.len() as u64 * setting.seeds as u64 * size.runs);
-    let of_seed = |seed: u64| -> Vec<Runs> {
-        methods.par_iter().map(|method| Runs::of(method, seed, size, progress)).collect()
-    };
-    let seeds = setting.over_seeds(of_seed);
+/// Compares `methods`, each run so many times in a seed.
+fn experiment(
+    setting: &Setting,
+    runs: u64,
+    methods: &[(&str, Ppo); 5],
+    progress: &Progress,
+) -> ExperimentResult {
+    let seeds = setting.over_runs(progress, methods, |seed, (_, settings)| {
+        let run = |index: u64| {
+            let curve = train(settings, seed * runs + index);
+            curve.expect("the settings are in range, and no method diverges at this rate")
+        };
+        Runs { curves: (0..runs).into_par_iter().map(run).collect() }
+    });
+    let [entropy, returns] = charts(methods, &seeds);
     ExperimentResult::new(measures(&seeds))
-        .figure(
-            over_steps(&methods, &seeds, "entropy"),
-            "Entropy of the policy in the states it visits; mean over the seeds, the band from the least to the largest. \
-             ln 2 = 0.69 is a fair coin.",
-        )
-        .figure(
-            over_steps(&methods, &seeds, "return"),
-            "Mean return with sampled actions, of at most 500; 475 counts as solved. The bands span the seeds: returns \
-             differ more between seeds than between methods.",
-        )
-        .table(table(&methods, &seeds))
-        .note(
-            "Two actions and no language: this shows that the losses do what they say in another domain, and is no \
-             evidence about reasoning. The paper's fractions (2e-4 and 2e-3 of the tokens) are less than one of the 256 \
-             steps of a mini-batch here; 0.02 was taken.",
-        )
-        .note(
-            "KL-Cov has no ratio clip of its own, so the control beside it is the same loss without its penalty; set \
-             against the baseline alone, the penalty would be given the credit or the blame for the missing clip.",
-        )
-        .note(
-            "A run that never reached 475 counts with all of its steps, which flatters the methods that were slow; where no \
-             run of a method did, its target is missed.",
-        )
+        .figure(entropy)
+        .figure(returns)
+        .table(table(methods, &seeds))
 }
 
 /// All runs of a method in one seed.
@@ -119,17 +64,6 @@ struct Runs {
 }
 
 impl Runs {
-    fn of(method: &Method, seed: u64, size: Size, progress: &Progress) -> Self {
-        let Method { policy_loss, entropy_coefficient, .. } = *method;
-        let settings = Ppo { policy_loss, entropy_coefficient, ..size.settings };
-        let run = |index: u64| {
-            let curve = train(&settings, seed * size.runs + index);
-            progress.advance(1);
-            curve.expect("the settings are in range, and no method diverges at this rate")
-        };
-        Self { curves: (0..size.runs).into_par_iter().map(run).collect() }
-    }
-
     fn mean_over_runs(&self, of_run: impl Fn(&[Point]) -> f64) -> f64 {
         self.curves.iter().map(|curve| of_run(curve)).sum::<f64>() / self.curves.len() as f64
     }
@@ -198,32 +132,28 @@ fn measures(seeds: &[Vec<Runs>]) -> Vec<Measure> {
     ]
 }
 
-/// Entropy or return over environment steps, `which` being the one or the other.
-fn over_steps(methods: &[Method], seeds: &[Vec<Runs>], which: &str) -> Chart {
-    let is_entropy = which == "entropy";
-    let value = |point: &Point| point.entropy;
-    let value = if is_entropy { value } else { |point: &Point| point.sampled_return };
-    let x: Vec<f64> =
+/// Entropy and return over environment steps.
+fn charts(methods: &[(&str, Ppo)], seeds: &[Vec<Runs>]) -> [Chart; 2] {
+    let steps: Vec<f64> =
         seeds[0][0].curves[0].iter().map(|point| point.environment_steps as f64).collect();
-    let line = |(index, method): (usize, &Method)| {
-        let runs: Vec<Vec<f64>> = seeds.iter().map(|seed| seed[index].curve(value)).collect();
-        curve_with_range(method.name, index, &x, &runs)
+    let series = |value: fn(&Point) -> f64| -> Vec<Series> {
+        let line = |(index, (name, _)): (usize, &(&str, Ppo))| {
+            let runs: Vec<Vec<f64>> = seeds.iter().map(|seed| seed[index].curve(value)).collect();
+            curve_with_range(name, index, &steps, &runs)
+        };
+        methods.iter().enumerate().map(line).collect()
     };
-    let series: Vec<Series> = methods.iter().enumerate().map(line).collect();
-    let (title, y) = if is_entropy {
-        let y = heights("Entropy of the policy (nats)", &series, false);
-        ("Entropy on the cart and pole", y)
-    } else {
-        let y = Axis::from_to("Mean return of an episode", 0.0, f64::from(STEP_LIMIT));
-        ("Return on the cart and pole", y)
-    };
-    let stem = format!("cart-pole-{which}");
-    let description = format!("Mean {which} of five methods over environment steps.");
-    let x = Axis::from_to("Environment steps", 0.0, x[x.len() - 1]);
-    chart([&stem, title, &description], x, y, series)
+    let [entropy, returns] = [series(|point| point.entropy), series(|point| point.sampled_return)];
+    let x = Axis::from_to("Environment steps", 0.0, steps[steps.len() - 1]);
+    let nats = heights("Entropy of the policy (nats)", &entropy, false);
+    let reward = Axis::from_to("Mean return of an episode", 0.0, f64::from(STEP_LIMIT));
+    [
+        chart("cart-pole-entropy", x.clone(), nats, entropy),
+        chart("cart-pole-return", x, reward, returns),
+    ]
 }
 
-fn table(methods: &[Method], seeds: &[Vec<Runs>]) -> Table {
+fn table(methods: &[(&str, Ppo)], seeds: &[Vec<Runs>]) -> Table {
     let mut table = Table::new(
         "Means over all runs; late is the last quarter of a run.",
         &[
@@ -237,13 +167,13 @@ fn table(methods: &[Method], seeds: &[Vec<Runs>]) -> Table {
             "Steps selected (fraction)",
         ],
     );
-    for (index, method) in methods.iter().enumerate() {
+    for (index, (name, _)) in methods.iter().enumerate() {
         let over_seeds = |value: &dyn Fn(&Runs) -> f64| -> Cell {
             let total: f64 = seeds.iter().map(|seed| value(&seed[index])).sum();
             (total / seeds.len() as f64).into()
         };
         table.row([
-            method.name.into(),
+            (*name).into(),
             over_seeds(&Runs::entropy),
             over_seeds(&|runs| runs.late(|point| point.entropy)),
             over_seeds(&Runs::steps_to_solve),
@@ -266,8 +196,7 @@ mod tests {
         let setting = Setting { scale: Scale::Quick, seed: 1, seeds: 2 };
         let settings =
             Ppo { iterations: 3, evaluate_every: 1, evaluation_episodes: 2, ..Ppo::default() };
-        let size = Size { runs: 2, settings };
-        let outcome = experiment(&setting, size, &Progress::silent());
+        let outcome = experiment(&setting, 2, &methods(settings), &Progress::silent());
         for measure in &outcome.measures {
             assert_eq!(measure.values.len(), 2);
             // In so few steps nothing is solved, and what is not solved meets no target.

@@ -2,28 +2,9 @@
 
 use crate::environment::TabularSetting;
 use crate::reproduce::charts::{chart, heights, places};
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Target};
 use crate::training::{ExpectedPoint, ExpectedRule, ExpectedTrainer};
 use figures::{Chart, Mark, Series};
-use rayon::prelude::*;
-
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "clocks",
-    title: "Algorithms run along one curve, each by its own clock",
-    claim: "The curve of reward against entropy does not depend on the algorithm. Section 2.4, Figure 6.",
-    method: "The expected steps of policy gradient, RLOO, Dr. GRPO and REINFORCE++ differ by one factor for all prompts, \
-             that of GRPO by one that depends on the prompt's success only. Expected updates without sampling, in the \
-             limit of small steps (midpoint rule), on the 1024 bandits of the law (L1), exact entropy and reward; until \
-             entropy has fallen to 0.05 nats. Each rule's reward is compared with the policy gradient's at equal \
-             entropy, interpolated along its curve.",
-    target: "The largest difference of reward at equal entropy: for Dr. GRPO (factor 1 - 1/8) and REINFORCE++ \
-             (1/σ) at most 5e-4, for GRPO with groups of 8 at most 0.005; for the natural policy gradient at least 0.02, \
-             as it is not the same geometry.",
-    theory: &["group-clock"],
-    sources: &[include_str!("clocks.rs")],
-    run,
-};
 
 /// Time step of the policy gradient.
 const RATE: f64 = 0.5;
@@ -31,42 +12,27 @@ const RATE: f64 = 0.5;
 const LOWEST: f64 = 0.05;
 
 /// Name, rule, time step (the faster the clock, the smaller, so that all take steps of like size) and target of the
-/// difference of reward at equal entropy.
-const RULES: [(&str, ExpectedRule, f64, Target); 4] = [
+/// difference of reward at equal entropy from the first.
+const RULES: [(&str, ExpectedRule, f64, Target); 5] = [
+    ("policy gradient", ExpectedRule::PolicyGradient, RATE, Target::None),
     ("Dr. GRPO", ExpectedRule::DrGrpo { group_size: 8 }, RATE, Target::AtMost(5e-4)),
     ("REINFORCE++", ExpectedRule::ReinforcePlusPlus, 0.1, Target::AtMost(5e-4)),
     ("GRPO", ExpectedRule::Grpo { group_size: 8 }, 0.25, Target::AtMost(5e-3)),
     ("natural policy gradient", ExpectedRule::NaturalPolicyGradient, 0.1, Target::AtLeast(0.02)),
 ];
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let prompts = setting.pick(512, 1024);
-    progress.plan((setting.seeds * (1 + RULES.len())) as u64);
-    let curves: Vec<(Vec<ExpectedPoint>, Vec<Vec<ExpectedPoint>>)> = setting.over_seeds(|seed| {
+    let curves = setting.over_runs(progress, &RULES, |seed, (_, rule, rate, _)| {
         let environment = TabularSetting { prompts, ..TabularSetting::LAW }.draw(seed);
-        let run = |rule: ExpectedRule, rate: f64| {
-            let mut trainer = ExpectedTrainer::new(&environment.training, &environment.start);
-            let curve = descend(&mut trainer, rule, rate);
-            progress.advance(1);
-            curve
-        };
-        let rest = RULES.par_iter().map(|(_, rule, rate, _)| run(*rule, *rate)).collect();
-        (run(ExpectedRule::PolicyGradient, RATE), rest)
+        let mut trainer = ExpectedTrainer::new(&environment.training, &environment.start);
+        descend(&mut trainer, *rule, *rate)
     });
-    let measures = RULES.iter().enumerate().map(|(index, (name, _, _, target))| {
-        let values = curves.iter().map(|(reference, rest)| apart(reference, &rest[index]));
+    let measures = RULES.iter().enumerate().skip(1).map(|(index, (name, _, _, target))| {
+        let values = curves.iter().map(|curves| apart(&curves[0], &curves[index]));
         Measure::new(format!("{name}: difference of reward at equal entropy"), values, *target)
     });
-    let (reference, rest) = &curves[0];
-    ExperimentResult::new(measures.collect())
-        .figure(
-            against_entropy(reference, rest),
-            "First seed: three rules lie on the policy gradient's curve, GRPO nearly, the natural gradient does not.",
-        )
-        .note(
-            "RLOO has the expected step of the policy gradient itself, factor 1, and is not shown twice. What sampling \
-             adds to this picture is seen in the finding on the law.",
-        )
+    ExperimentResult::new(measures.collect()).figure(against_entropy(&curves[0]))
 }
 
 /// Steps until entropy has fallen below [`LOWEST`]; the curve, from its start.
@@ -109,22 +75,18 @@ fn nearest(reference: &[ExpectedPoint], point: &ExpectedPoint) -> Option<f64> {
     differences.min_by(f64::total_cmp)
 }
 
-fn against_entropy(reference: &[ExpectedPoint], rest: &[Vec<ExpectedPoint>]) -> Chart {
+fn against_entropy(curves: &[Vec<ExpectedPoint>]) -> Chart {
     let points = |curve: &[ExpectedPoint]| -> Vec<(f64, f64)> {
         let every = (curve.len() / 60).max(1);
         curve.iter().step_by(every).map(|point| (point.entropy, point.reward)).collect()
     };
-    let mut series = vec![Series::new("policy gradient", 0, Mark::Line, points(reference))];
-    for (index, ((name, ..), curve)) in std::iter::zip(RULES, rest).enumerate() {
-        series.push(Series::new(name, index + 1, Mark::Points, points(curve)));
+    let mut series = vec![];
+    for (index, ((name, ..), curve)) in std::iter::zip(RULES, curves).enumerate() {
+        let mark = if index == 0 { Mark::Line } else { Mark::Points };
+        series.push(Series::new(name, index, mark, points(curve)));
     }
-    let texts = [
-        "clocks",
-        "Reward against entropy, without sampling",
-        "All curves but the natural gradient's coincide.",
-    ];
     let x = places("Entropy (nats)", &series, 0.03);
-    chart(texts, x, heights("Expected reward", &series, false), series)
+    chart("clocks", x, heights("Expected reward", &series, false), series)
 }
 
 #[cfg(test)]

@@ -3,29 +3,13 @@
 use super::on_policy_trace::{RIGHT, Trace, courses, mean, traces};
 use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::curve;
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Target};
 use figures::moving_average::moving_average;
 use figures::{Axis, Chart, Mark, Series};
 
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "difficulty",
-    title: "The easier the prompt, the larger its covariance",
-    claim: "Easy prompts have the highest covariance, because the model is confident where it is right. Entropy \
-            is spent there. Section 3.3, Figure 8.",
-    method: "The runs of the finding on covariance. Groups of eight with 1, 4 and 7 right answers are hard, medium and \
-             easy; the covariance within each group of log-probability and probability times advantage (Equation 8) \
-             is averaged over the groups of a kind at each step, and over the first third of training.",
-    target: "For one token and for four: easy above medium above hard, and easy at least three times \
-             hard.",
-    theory: &["token-covariance"],
-    sources: &[include_str!("difficulty.rs"), include_str!("on_policy_trace.rs")],
-    run,
-};
-
 const KINDS: [&str; 3] = ["hard (1 of 8)", "medium (4 of 8)", "easy (7 of 8)"];
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let traces = traces(setting, progress);
     let mut measures = vec![];
     for (course, traces) in std::iter::zip(courses(setting), &traces) {
@@ -44,16 +28,7 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
             measures.push(measure.in_unit("nat·reward"));
         }
     }
-    ExperimentResult::new(measures)
-        .figure(
-            over_steps(&traces[1]),
-            "Four tokens: covariance within groups, smoothed, mean over the seeds with its 0.95 interval, first third \
-             of training.",
-        )
-        .note(
-            "A hard and an easy group of mirrored accuracy have the same spread of advantages, so the whole gap is \
-             calibration: how much likelier the policy finds its right answers than its wrong ones.",
-        )
+    ExperimentResult::new(measures).figure(over_steps(&traces[1]))
 }
 
 /// Mean covariance over the first third of a run: hard, medium, easy.
@@ -75,13 +50,8 @@ fn over_steps(traces: &[Trace]) -> Chart {
         curve(&format!("{right} of 8 right"), index, Mark::Line, &x, &rows)
     };
     let series: Vec<Series> = RIGHT.into_iter().enumerate().map(of_kind).collect();
-    let texts = [
-        "difficulty",
-        "Covariance by difficulty",
-        "Three curves, the easy prompts' on top, the hard ones' lowest.",
-    ];
     let y = heights("Covariance within the group (nat·reward)", &series, true);
-    chart(texts, Axis::steps(x, 0.01), y, series)
+    chart("difficulty", Axis::steps(x, 0.01), y, series)
 }
 
 /// The values, with those that are missing taken from the step before.

@@ -4,28 +4,10 @@ use super::law_runs::{explained, explained_by_line, law, lead};
 use crate::environment::TabularSetting;
 use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::{curve, mean};
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Table, Target};
 use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
 use figures::{Axis, Chart, Mark};
-use rayon::prelude::*;
-
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "law-limits",
-    title: "The exponential form needs few alternatives and a prior that knows something",
-    claim: "The law holds for every model and data set of the paper, instruct models included, with coefficients \
-            of their own. Sections 2.3 and 2.4, Figures 13 and 14.",
-    method: "GRPO on the bandits of the law (L1) with one thing changed: 2 to 64 actions; a sharper prior (scale 4, as \
-             of an instruct model); easier and harder data (strictness 0.75 and 3); a prior that knows nothing \
-             (κ = 0) or misleads (κ = -0.3). Each run is fitted by the law and by a straight line.",
-    target: "With 4 and 8 actions, the sharper prior and both data sets the law explains at least 0.98 \
-             and more than the line, with other coefficients on other data (the harder a at least 1.2 times the easier); \
-             with 32 and 64 actions, and with a prior that knows nothing or misleads, the line explains more.",
-    theory: &["performance-law"],
-    sources: &[include_str!("law_limits.rs"), include_str!("law_runs.rs")],
-    run,
-};
 
 /// Numbers of actions, of the first variants.
 const BRANCHING: [usize; 6] = [2, 4, 8, 16, 32, 64];
@@ -57,33 +39,20 @@ const VARIANTS: [Variant; 11] = {
 /// Runs and laws of the variants in one seed.
 type Fits = Vec<(Curve, PerformanceLaw)>;
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
-    progress.plan((setting.seeds * VARIANTS.len()) as u64);
-    let fitted = |seed: u64, environment: &TabularSetting| -> (Curve, PerformanceLaw) {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+    let runs = setting.over_runs(progress, &VARIANTS, |seed, (_, environment, _)| {
         let schedule = Schedule::tabular(1.5);
         let curve = train(&environment.draw(seed), &Method::default(), &schedule, seed);
-        progress.advance(1);
         let law = law(&curve);
         (curve, law)
-    };
-    let runs: Vec<Fits> = setting.over_seeds(|seed| {
-        VARIANTS.par_iter().map(|(_, environment, _)| fitted(seed, environment)).collect()
     });
     let rows = |of: fn(&PerformanceLaw) -> f64| -> Vec<Vec<f64>> {
         let row = |fits: &Fits| fits[..BRANCHING.len()].iter().map(|(_, law)| of(law)).collect();
         runs.iter().map(row).collect()
     };
     ExperimentResult::new(measures(&runs))
-        .figure(
-            over_actions(&rows(explained), &rows(explained_by_line)),
-            "Mean over the seeds with its 0.95 interval. Above some 30 alternatives the line wins.",
-        )
+        .figure(over_actions(&rows(explained), &rows(explained_by_line)))
         .table(table(&runs))
-        .note(
-            "On one exactly solvable state reward and entropy are tied by H = h(R) + R H_c + (1 - R) H_w; the exponential \
-             fits that curve best for 4 to 12 effective alternatives and worse than a line above 30. A language model \
-             has a vocabulary of 10⁵ but few plausible next tokens, which is why the law can hold for it.",
-        )
 }
 
 fn measures(runs: &[Fits]) -> Vec<Measure> {
@@ -132,10 +101,5 @@ fn over_actions(law: &[Vec<f64>], line: &[Vec<f64>]) -> Chart {
         curve("law, −a e^H + b", 0, Mark::Marked, &x, law),
         curve("line, αH + β", 1, Mark::Marked, &x, line),
     ];
-    let texts = [
-        "law-limits",
-        "Variance explained against the number of actions",
-        "The law explains most with four to sixteen actions; with more the line does.",
-    ];
-    chart(texts, Axis::log("Actions", x), heights("R²", &series, false), series)
+    chart("law-limits", Axis::log("Actions", x), heights("R²", &series, false), series)
 }

@@ -2,11 +2,9 @@
 
 use crate::environment::{SharedSetting, TabularSetting};
 use crate::reproduce::charts::{chart, heights, places};
-use crate::reproduce::{Progress, Setting};
 use crate::training::{Curve, Method, Schedule, train};
 use entropy_core::PerformanceLaw;
 use figures::{Chart, Mark, Series};
-use rayon::prelude::*;
 use rl_losses::{AdvantageEstimator, Prime, Reinforce, ReinforcePlusPlus, ReturnBaseline};
 
 /// An algorithm, by its advantages, and its learning rate over that of GRPO.
@@ -46,6 +44,12 @@ pub(super) const GROUPED: usize = 3;
 
 const RATE: f64 = 1.5;
 
+/// A run of an algorithm in one environment, of a seed.
+type Run = fn(u64, &Algorithm) -> Curve;
+
+/// Environments of the law.
+pub(super) const ENVIRONMENTS: [(&str, Run); 2] = [("L1", on_bandits), ("L2", held_out)];
+
 /// A run of `algorithm` on the bandits of the law.
 pub(super) fn on_bandits(seed: u64, algorithm: &Algorithm) -> Curve {
     let schedule = Schedule::tabular(RATE * algorithm.rate);
@@ -58,32 +62,6 @@ pub(super) fn held_out(seed: u64, algorithm: &Algorithm) -> Curve {
     let schedule = Schedule::shared(RATE * algorithm.rate);
     let method = Method::default().with_advantage(algorithm.estimator);
     train(&SharedSetting::HELD_OUT.draw(seed), &method, &schedule, seed)
-}
-
-/// Runs of all algorithms, `[seeds][algorithms]`.
-pub(super) fn of_all_algorithms(
-    setting: &Setting,
-    progress: &Progress,
-    run: fn(u64, &Algorithm) -> Curve,
-) -> Vec<Vec<Curve>> {
-    progress.plan((setting.seeds * ALGORITHMS.len()) as u64);
-    let one = |seed: u64, algorithm: &Algorithm| {
-        let curve = run(seed, algorithm);
-        progress.advance(1);
-        curve
-    };
-    setting.over_seeds(|seed| ALGORITHMS.par_iter().map(|algorithm| one(seed, algorithm)).collect())
-}
-
-/// Runs of GRPO on the bandits and with shared weights, one pair a seed.
-pub(super) fn of_grpo(setting: &Setting, progress: &Progress) -> Vec<[Curve; 2]> {
-    progress.plan(2 * setting.seeds as u64);
-    let one = |seed: u64, run: fn(u64, &Algorithm) -> Curve| {
-        let curve = run(seed, &ALGORITHMS[0]);
-        progress.advance(1);
-        curve
-    };
-    setting.over_seeds(|seed| [one(seed, on_bandits), one(seed, held_out)])
 }
 
 /// The law of a run; a run of which the entropy never changed has none.
@@ -114,21 +92,18 @@ pub(super) fn lead(law: &PerformanceLaw) -> f64 {
 }
 
 /// Reward against entropy, one series of points for each of the [`ALGORITHMS`], under the curve of `law`.
-pub(super) fn law_chart(stem: &str, title: &str, curves: &[Curve], law: &PerformanceLaw) -> Chart {
+pub(super) fn law_chart(stem: &str, curves: &[Curve], law: &PerformanceLaw) -> Chart {
     let highest = curves.iter().flat_map(Curve::entropies).fold(0.0, f64::max);
     let fit: Vec<(f64, f64)> = (0..=100)
         .map(|index| f64::from(index) / 100.0 * highest)
         .map(|entropy| (entropy, law.predict(entropy)))
         .collect();
-    let mut series: Vec<Series> = std::iter::zip(ALGORITHMS, curves)
-        .enumerate()
-        .map(|(colour, (algorithm, curve))| {
-            let points = curve.points.iter().map(|point| (point.entropy, point.reward)).collect();
-            Series::new(algorithm.name, colour, Mark::Points, points)
-        })
-        .collect();
+    let mut series = vec![];
+    for (colour, (algorithm, curve)) in std::iter::zip(ALGORITHMS, curves).enumerate() {
+        let points = curve.points.iter().map(|point| (point.entropy, point.reward)).collect();
+        series.push(Series::new(algorithm.name, colour, Mark::Points, points));
+    }
     series.push(Series::new("law", 0, Mark::Reference, fit));
-    let description = "Reward falls with entropy along minus a times e to the entropy plus b.";
     let x = places("Entropy (nats per token)", &series, 0.03);
-    chart([stem, title, description], x, heights("Expected reward", &series, false), series)
+    chart(stem, x, heights("Expected reward", &series, false), series)
 }

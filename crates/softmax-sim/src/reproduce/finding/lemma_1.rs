@@ -1,36 +1,18 @@
 //! Lemma 1 along a whole run: what a step costs in entropy is known before it is taken.
 
 use crate::reproduce::charts::{chart, heights};
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Target};
 use entropy_core::{Categorical, PairedMoments, UpdateRule};
 use figures::{Axis, Chart, Mark, Series};
 use ndarray_rand::rand_distr::StandardNormal;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "lemma-1",
-    title: "A step costs the entropy that the covariance predicts",
-    claim: "To first order, a step changes entropy by minus the covariance of log-probability and logit change. \
-            Under policy gradient the logit change is step size times probability times advantage. Lemma 1, \
-            Theorem 1, Figure 8.",
-    method: "Exact policy gradient, no sampling, on 128 independent softmax policies of 8 actions each with a fixed \
-             random reward per action; step size 0.5. Each step compares the predicted change of mean entropy, minus \
-             the covariance under the policy of log-probability and logit step, with the measured one.",
-    target: "Over the run: Pearson correlation of predicted and measured change at least 0.99, sum of \
-             absolute errors at most 0.05 of the sum of absolute changes, and half the step size leaves a quarter of \
-             the error of a step (factor 3.5 to 4.5).",
-    theory: &["lemma-1", "theorem-1"],
-    sources: &[include_str!("lemma_1.rs")],
-    run,
-};
-
 const STATES: usize = 128;
 const ACTIONS: usize = 8;
 const ETA: f64 = 0.5;
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let steps = setting.pick(300, 3000);
     progress.plan((setting.seeds * steps) as u64);
     let runs = setting.over_seeds(|seed| Trace::of(seed, steps, progress));
@@ -44,21 +26,7 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
         measure("error over that of half the step", |run| run.order, Target::Between(3.5, 4.5)),
         measure("entropy lost over the run", lost, Target::None).in_unit("nat"),
     ];
-    ExperimentResult::new(measures)
-        .figure(
-            runs[0].scatter(),
-            "One marker per step of the first seed; on the line the prediction is exact. Those off it are the first steps, from \
-             nearly uniform policies.",
-        )
-        .figure(
-            runs[0].over_steps(),
-            "The same steps in their order, on a logarithmic axis. The curves part in the first steps, where policies are \
-             near uniform and the second order shows, and then lie on each other.",
-        )
-        .note(
-            "With exact gradients Lemma 1 is a theorem and has to hold; this page shows that the code computes it. \
-             What sampling does to it is another finding.",
-        )
+    ExperimentResult::new(measures).figure(runs[0].scatter()).figure(runs[0].over_steps())
 }
 
 /// Predicted and measured change of the mean entropy, step by step, nats.
@@ -114,12 +82,7 @@ impl Trace {
             Series::new("equality", 0, Mark::Reference, vec![(x.low, x.low), (x.high, x.high)]),
             Series::new("steps", 0, Mark::Points, points),
         ];
-        let texts = [
-            "lemma-1-scatter",
-            "Predicted and measured change of entropy",
-            "The markers lie on the line of equality.",
-        ];
-        chart(texts, x, y, series)
+        chart("lemma-1-scatter", x, y, series)
     }
 
     fn over_steps(&self) -> Chart {
@@ -130,13 +93,13 @@ impl Trace {
             Series::new("measured", 0, Mark::Line, curve(&self.measured)),
             Series::new("predicted", 1, Mark::Dashed, curve(&self.predicted)),
         ];
-        let texts = [
-            "lemma-1-steps",
-            "Change of entropy along the run",
-            "Predicted and measured change of entropy of each step.",
-        ];
         let x = Axis::log("Step", [1.0, self.measured.len() as f64]);
-        chart(texts, x, heights("Change of entropy per step (nats)", &series, true), series)
+        chart(
+            "lemma-1-steps",
+            x,
+            heights("Change of entropy per step (nats)", &series, true),
+            series,
+        )
     }
 }
 

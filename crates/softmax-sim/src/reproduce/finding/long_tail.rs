@@ -3,32 +3,15 @@
 use crate::environment::LongTailSetting;
 use crate::reproduce::charts::chart;
 use crate::reproduce::seeds::mean;
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Table, Target};
 use crate::training::{Method, Schedule, Trainer};
 use entropy_core::{CovarianceSummary, token_covariances};
 use figures::{Axis, Chart, Mark, Series};
 
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "long-tail",
-    title: "A few tokens carry almost all of the covariance",
-    claim: "Token covariances of Qwen2.5-7B are long-tailed. Means over the top 0.0002, 0.002, 0.02, \
-            0.2, 0.5 and all of the tokens: 5.654, 3.112, 1.385, 0.351, 0.152 and 0.003. Table 1.",
-    method: "One rollout batch of 2048 prompts × 8 samples × 64 tokens of 32 actions, in which three tokens of a \
-             response decide (logit scale 1.5 e^(0.8 N), the right token drawn from the policy) and the rest is filler \
-             (scale 20 e^(0.8 N)); reward 1 if all three are right, GRPO advantages, groups of equal rewards dropped. \
-             Covariance of a token: (A - mean A)(log π - mean log π) over the batch.",
-    target: "Mean over the top 0.0002 of the tokens at least 4 and at least 300 times the mean over all; the top \
-             0.002 carry at least half of the net sum.",
-    theory: &["token-covariance"],
-    sources: &[include_str!("long_tail.rs")],
-    run,
-};
-
 /// Table 1 of the paper, over [`CovarianceSummary::FRACTIONS`].
 const PAPER: [f64; 6] = [5.654, 3.112, 1.385, 0.351, 0.152, 0.003];
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan(setting.seeds as u64);
     let batches = setting.over_seeds(|seed| {
         let batch = Batch::of(seed);
@@ -55,17 +38,7 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     for (index, fraction) in CovarianceSummary::FRACTIONS.into_iter().enumerate() {
         table.row([fraction.to_string().into(), means[index].into(), PAPER[index].into()]);
     }
-    ExperimentResult::new(measures)
-        .figure(over_fraction(&means), "Means over the seeds beside the paper's numbers; both axes logarithmic.")
-        .table(table)
-        .note(
-            "The shape is that of long responses with few decisive tokens. A short chain in which every position decides \
-             has no long tail (ratio 16 in place of some hundreds).",
-        )
-        .note(
-            "The paper's own table says more than its text: its top 0.002 of the tokens carry 2.07 times the net sum, \
-             because the mean of 0.003 is what is left of large terms of both signs.",
-        )
+    ExperimentResult::new(measures).figure(over_fraction(&means)).table(table)
 }
 
 /// The covariances of one batch.
@@ -107,12 +80,7 @@ fn over_fraction(means: &[f64]) -> Chart {
         Series::new("here", 0, Mark::Marked, points(means)),
         Series::new("paper, Table 1", 1, Mark::Marked, points(&PAPER)),
     ];
-    let texts = [
-        "long-tail",
-        "Mean covariance of the top tokens",
-        "Two falling curves: the fewer tokens, the larger their mean covariance.",
-    ];
     let x = Axis::log("Top fraction of the tokens", CovarianceSummary::FRACTIONS);
     let y = Axis::log("Mean covariance (nat·reward)", series.iter().flat_map(Series::heights));
-    chart(texts, x, y, series)
+    chart("long-tail", x, y, series)
 }

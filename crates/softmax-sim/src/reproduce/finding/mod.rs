@@ -19,31 +19,58 @@ mod same_curve;
 mod scaling;
 
 use super::Finding;
+use super::experiment::Run;
+use super::words::WORDS;
+use control::{
+    clip_higher, covariance_methods, entropy_bonus, knobs, reference_kl, same_budget, thermostat,
+};
+use std::sync::LazyLock;
 
-/// Every finding.
-pub static FINDINGS: &[Finding] = &[
-    collapse::FINDING,
-    law::FINDING,
-    law_held_out::FINDING,
-    law_limits::FINDING,
-    clocks::FINDING,
-    forecast::FINDING,
-    ceiling::FINDING,
-    scaling::FINDING,
-    lemma_1::FINDING,
-    covariance::FINDING,
-    difficulty::FINDING,
-    long_tail::FINDING,
-    same_curve::FINDING,
-    control::entropy_bonus::FINDING,
-    control::reference_kl::FINDING,
-    control::clip_higher::FINDING,
-    control::covariance_methods::FINDING,
-    control::knobs::FINDING,
-    control::thermostat::FINDING,
-    control::same_budget::FINDING,
-    cart_pole::FINDING,
+const LAW_RUNS: &str = include_str!("law_runs.rs");
+const TRACE: &str = include_str!("on_policy_trace.rs");
+const ARENA: &str = include_str!("control/arena.rs");
+const SHOW: &str = include_str!("control/show.rs");
+const KNOBS: &str = include_str!("control/knobs.rs");
+const ENGINE: &str = include_str!("../engine.rs");
+
+/// Name, experiment and sources of every finding, in the order of the report.
+const CODE: [(&str, Run, &[&str]); 21] = [
+    ("collapse", collapse::run, &[include_str!("collapse.rs"), LAW_RUNS]),
+    ("law", law::run, &[include_str!("law.rs"), LAW_RUNS, ENGINE]),
+    ("law-held-out", law_held_out::run, &[include_str!("law_held_out.rs"), LAW_RUNS, ENGINE]),
+    ("law-limits", law_limits::run, &[include_str!("law_limits.rs"), LAW_RUNS]),
+    ("clocks", clocks::run, &[include_str!("clocks.rs")]),
+    ("forecast", forecast::run, &[include_str!("forecast.rs")]),
+    ("ceiling", ceiling::run, &[include_str!("ceiling.rs"), LAW_RUNS, ENGINE]),
+    ("scaling", scaling::run, &[include_str!("scaling.rs"), LAW_RUNS]),
+    ("lemma-1", lemma_1::run, &[include_str!("lemma_1.rs")]),
+    ("covariance", covariance::run, &[include_str!("covariance.rs"), TRACE]),
+    ("difficulty", difficulty::run, &[include_str!("difficulty.rs"), TRACE]),
+    ("long-tail", long_tail::run, &[include_str!("long_tail.rs")]),
+    ("same-curve", same_curve::run, &[include_str!("same_curve.rs")]),
+    ("entropy-bonus", entropy_bonus::run, &[include_str!("control/entropy_bonus.rs"), ARENA, SHOW]),
+    ("reference-kl", reference_kl::run, &[include_str!("control/reference_kl.rs"), ARENA, SHOW]),
+    ("clip-higher", clip_higher::run, &[include_str!("control/clip_higher.rs"), ARENA, SHOW]),
+    (
+        "clip-cov-kl-cov",
+        covariance_methods::run,
+        &[include_str!("control/covariance_methods.rs"), ARENA, SHOW],
+    ),
+    ("knobs", knobs::run, &[KNOBS, ARENA, SHOW]),
+    ("thermostat", thermostat::run, &[include_str!("control/thermostat.rs"), KNOBS, ARENA, SHOW]),
+    (
+        "same-budget",
+        same_budget::run,
+        &[include_str!("control/same_budget.rs"), include_str!("control/grids.rs"), ARENA, ENGINE],
+    ),
+    ("cart-pole", cart_pole::run, &[include_str!("cart_pole.rs")]),
 ];
+
+/// Every finding, in the order of the report.
+pub static FINDINGS: LazyLock<Vec<Finding>> = LazyLock::new(|| {
+    let finding = |(name, run, sources)| Finding { name, words: WORDS[name].clone(), run, sources };
+    CODE.map(finding).to_vec()
+});
 
 /// The finding of that name.
 pub fn find(name: &str) -> Option<&'static Finding> {
@@ -59,6 +86,7 @@ mod tests {
     fn names_are_unique_and_kebab_case() {
         let names: BTreeSet<&str> = FINDINGS.iter().map(|finding| finding.name).collect();
         assert_eq!(names.len(), FINDINGS.len());
+        assert!(names.iter().eq(WORDS.keys()), "every section of the words is of a finding");
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         assert!(names.iter().all(|name| !name.is_empty() && name.chars().all(plain)), "{names:?}");
     }
@@ -86,11 +114,15 @@ mod tests {
 
     #[test]
     fn every_finding_says_what_is_claimed_done_and_wanted() {
-        for finding in FINDINGS {
-            for text in [finding.claim, finding.method, finding.target] {
-                assert!(text.len() > 40 && text.ends_with('.'), "{}: {text}", finding.name);
+        for Finding { name, words, sources, .. } in FINDINGS.iter() {
+            for text in [&words.claim, &words.method, &words.target] {
+                assert!(text.len() > 40 && text.ends_with('.'), "{name}: {text}");
             }
-            assert!(!finding.title.is_empty() && !finding.title.ends_with('.'), "{}", finding.name);
+            assert!(!words.title.is_empty() && !words.title.ends_with('.'), "{name}");
+            for stem in words.figures.keys() {
+                let drawn = sources[0].contains(&format!("\"{stem}\""));
+                assert!(drawn, "{name} draws no figure `{stem}`");
+            }
         }
     }
 }

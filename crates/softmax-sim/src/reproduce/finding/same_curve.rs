@@ -2,34 +2,16 @@
 
 use crate::environment::TabularSetting;
 use crate::reproduce::charts::{chart, heights, places};
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Target};
 use entropy_core::{Categorical, NaturalFlow, UpdateRule, logit_step, same_curve_time};
 use figures::{Chart, Mark, Series};
-
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "same-curve",
-    title: "A reference KL stops on the curve, an entropy bonus leaves it",
-    claim: "A KL penalty to the reference model stabilises entropy but costs accuracy. An entropy bonus is \
-            sensitive to its coefficient. Sections 4.1 and 4.3, Figures 9 and 10.",
-    method: "The natural policy-gradient flow in closed form, on 256 bandits of eight actions (L1): without regulariser, \
-             with β KL(π ‖ π_0) for β = 0.1, 0.3 and 1, and with an entropy bonus α = 0.1. Reward and entropy are exact \
-             means over the bandits. The penalised flow is also integrated step by step (Euler, step 0.01) as an \
-             independent check.",
-    target: "At time t the penalised flow is where the free flow is at τ = (1 - e^(-βt))/β, to 1e-12; its \
-             final reward is the free flow's at 1/β, to 1e-9; integrated step by step it keeps within 0.002 of the \
-             curve; at equal entropy the entropy bonus is off the curve by at least 0.01.",
-    theory: &["natural-flow", "same-curve"],
-    sources: &[include_str!("same_curve.rs")],
-    run,
-};
 
 const BETAS: [f64; 3] = [0.1, 0.3, 1.0];
 const ALPHA: f64 = 0.1;
 /// Time after which nothing moves any more.
 const LATE: f64 = 400.0;
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     progress.plan(setting.seeds as u64);
     let runs = setting.over_seeds(|seed| {
         let bandits = Bandits::draw(seed);
@@ -47,17 +29,7 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
         measure("entropy bonus: reward off the curve", |f| f.bonus, Target::AtLeast(0.01)),
         measure("reward given up by β = 0.3", |f| f.given_up, Target::None),
     ];
-    ExperimentResult::new(measures)
-        .figure(
-            runs[0].0.chart(),
-            "First seed. The penalised flows lie on the free one and end early; the entropy bonus runs beside it and \
-             turns back.",
-        )
-        .note(
-            "So a reference KL buys entropy only by giving up reward it could have had for it, whatever its coefficient. \
-             The theorem is exact for the natural gradient started at the reference; tabular policy gradients follow it \
-             closely but not to the digit.",
-        )
+    ExperimentResult::new(measures).figure(runs[0].0.chart())
 }
 
 /// Independent states with a reward for each action.
@@ -136,13 +108,8 @@ impl Bandits {
             series.push(Series::new(&name, index + 1, Mark::Points, end));
         }
         series.push(Series::new("entropy bonus, α = 0.1", 4, Mark::Dashed, curve(ALPHA, 0.0)));
-        let texts = [
-            "same-curve",
-            "Where regularised flows run and end",
-            "The penalised flows end on the curve of the free flow; the bonus leaves it.",
-        ];
         let x = places("Entropy (nats)", &series, 0.05);
-        chart(texts, x, heights("Expected reward", &series, false), series)
+        chart("same-curve", x, heights("Expected reward", &series, false), series)
     }
 }
 

@@ -4,28 +4,10 @@ use super::law_runs::law;
 use crate::environment::SizeSetting;
 use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::curve;
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Target};
 use crate::training::{Method, Schedule, train};
-use entropy_core::SizeScaling;
+use entropy_core::{PerformanceLaw, SizeScaling};
 use figures::{Axis, Chart, Mark};
-use rayon::prelude::*;
-
-/// The finding.
-pub(super) const FINDING: Finding = Finding {
-    name: "scaling",
-    title: "The coefficients of the law vary smoothly with model size",
-    claim: "Within a model family and algorithm, a and b are log-linear in model size, so those of larger models \
-            can be extrapolated. Section 2.4, Figure 7.",
-    method: "A family of models that see 1, 2, 4, … 64 of 64 features of the true logits, the most telling first (weight \
-             of feature j proportional to j^-0.7), each with the calibrated prior of what it sees; two tokens of eight \
-             actions, 1024 prompts, reward on 2048 held-out ones; GRPO with learning rate 1 for 120 rollout batches. \
-             a and b are regressed on the logarithm of the size; the fit to sizes up to 16 is extrapolated to 64.",
-    target: "A and b rise with every doubling; R² of the regression at least 0.9 for a and 0.98 for b; \
-             extrapolated to size 64, b is off by at most 0.1 and a by at most 0.3 of its value.",
-    theory: &["performance-law"],
-    sources: &[include_str!("scaling.rs"), include_str!("law_runs.rs")],
-    run,
-};
 
 const SIZES: [usize; 7] = [1, 2, 4, 8, 16, 32, 64];
 /// Sizes the extrapolation is fitted to.
@@ -33,11 +15,16 @@ const SMALL: usize = 5;
 /// A spectrum of features for which the coefficients are not log-linear.
 const SLOW_DECAY: f64 = 0.5;
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let decays = [SizeSetting::of(1).decay, SLOW_DECAY];
-    progress.plan((setting.seeds * SIZES.len() * decays.len()) as u64);
-    let [family, slow] =
-        decays.map(|decay| setting.over_seeds(|seed| Family::of(seed, decay, progress)));
+    let schedule = Schedule { rollouts: 120, ..Schedule::shared(1.0) };
+    let [family, slow] = decays.map(|decay| {
+        let laws = setting.over_runs(progress, &SIZES, |seed, visible| {
+            let environment = SizeSetting { decay, ..SizeSetting::of(*visible) }.draw(seed);
+            law(&train(&environment, &Method::default(), &schedule, seed))
+        });
+        laws.iter().map(|laws| Family::of(laws)).collect::<Vec<_>>()
+    });
     let rising = family.iter().map(|one| rises(&one.a) && rises(&one.b));
     let mut measures = vec![Measure::holds("a and b rise with every doubling", rising)];
     let mut add = |quantity: &str, family: &[Family], value: fn(&Family) -> f64, target| {
@@ -50,16 +37,7 @@ fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     add("error of b extrapolated to 64", &family, |f| beyond(&f.b), Target::AtMost(0.1));
     add("R² of a, features decaying as j^-0.5", &slow, |f| on_log_size(&f.a), none);
     add("R² of b, features decaying as j^-0.5", &slow, |f| on_log_size(&f.b), none);
-    ExperimentResult::new(measures)
-        .figure(
-            over_size(&family),
-            "Mean over the seeds with its 0.95 interval; size on a logarithmic axis.",
-        )
-        .note(
-            "Monotone always, log-linear only for suitable features: how a and b grow with size is decided by how fast \
-             features lose their importance, as the second spectrum shows. The toy supports the shape of the claim, not \
-             its universality.",
-        )
+    ExperimentResult::new(measures).figure(over_size(&family))
 }
 
 /// Coefficients of the law by size.
@@ -69,15 +47,8 @@ struct Family {
 }
 
 impl Family {
-    fn of(seed: u64, decay: f64, progress: &Progress) -> Self {
-        let schedule = Schedule { rollouts: 120, ..Schedule::shared(1.0) };
-        let one = |&visible: &usize| {
-            let environment = SizeSetting { decay, ..SizeSetting::of(visible) }.draw(seed);
-            let law = law(&train(&environment, &Method::default(), &schedule, seed));
-            progress.advance(1);
-            (law.a, law.b)
-        };
-        let (a, b) = SIZES.par_iter().map(one).unzip();
+    fn of(laws: &[PerformanceLaw]) -> Self {
+        let (a, b) = laws.iter().map(|law| (law.a, law.b)).unzip();
         Self { a, b }
     }
 }
@@ -115,13 +86,8 @@ fn over_size(family: &[Family]) -> Chart {
         curve("b", 1, Mark::Marked, &sizes(), &rows(|one| &one.b)),
         curve("a", 0, Mark::Marked, &sizes(), &rows(|one| &one.a)),
     ];
-    let texts = [
-        "scaling",
-        "Coefficients of the law against model size",
-        "Both coefficients rise with the logarithm of the number of features seen.",
-    ];
     let x = Axis::log("Features the model sees", sizes());
-    chart(texts, x, heights("Coefficient (reward)", &series, true), series)
+    chart("scaling", x, heights("Coefficient (reward)", &series, true), series)
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ fn a_torn_or_foreign_file_is_no_result() {
 fn another_revision_is_not_current() {
     let (record, finding) = (record(), lemma_1());
     assert!(record.is_of(finding));
-    let changed = Finding { sources: &["another page of code"], ..*finding };
+    let changed = Finding { sources: &["another page of code"], ..finding.clone() };
     assert!(!record.is_of(&changed));
     let renumbered = Record { program: "softmax-sim 9.0.0".to_owned(), ..record.clone() };
     assert!(renumbered.is_of(finding), "a version changes no result");

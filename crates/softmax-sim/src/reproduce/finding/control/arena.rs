@@ -41,48 +41,40 @@ impl Arena {
     }
 
     /// Runs every method once per seed and returns `[methods]`; a run done before is not repeated.
-    pub(super) fn runs(
+    pub(super) fn runs<Name: Into<String>>(
         &self,
         setting: &Setting,
         progress: &Progress,
-        methods: &[Method],
+        methods: impl IntoIterator<Item = (Name, Method)>,
     ) -> Vec<Trial> {
-        let methods: Vec<Controlled> =
-            methods.iter().map(|method| Controlled { method, hold: None }).collect();
-        self.controlled_runs(setting, progress, &methods)
+        self.held_runs(setting, progress, methods, None)
     }
 
-    /// Runs every method once per seed, some under a thermostat, and returns `[methods]`.
-    pub(super) fn controlled_runs(
+    /// [`runs`](Self::runs) under a thermostat of the fraction of tokens, if there is an entropy to `hold`.
+    pub(super) fn held_runs<Name: Into<String>>(
         &self,
         setting: &Setting,
         progress: &Progress,
-        methods: &[Controlled],
+        methods: impl IntoIterator<Item = (Name, Method)>,
+        hold: Option<Hold>,
     ) -> Vec<Trial> {
-        let cells: Vec<(&Controlled, u64)> = methods
+        let (names, methods): (Vec<Name>, Vec<Method>) = methods.into_iter().unzip();
+        let cells: Vec<(&Method, u64)> = methods
             .iter()
             .flat_map(|method| setting.all_seeds().map(move |seed| (method, seed)))
             .collect();
         progress.plan(cells.len() as u64);
-        let runs: Vec<Run> = cells
-            .into_par_iter()
-            .with_max_len(1)
-            .map(|(controlled, seed)| {
-                let run =
-                    progress.run(&(self, controlled), seed, || Run::of(self, controlled, seed));
-                progress.advance(1);
-                run
-            })
-            .collect();
-        runs.chunks(setting.seeds).map(|seeds| Trial { seeds: seeds.to_vec() }).collect()
+        let run = |(method, seed): (&Method, u64)| {
+            let run = || Run::of(self, method, hold, seed);
+            let run = progress.run(&(self, method, hold), seed, run);
+            progress.advance(1);
+            run
+        };
+        let runs: Vec<Run> = cells.into_par_iter().with_max_len(1).map(run).collect();
+        std::iter::zip(names, runs.chunks(setting.seeds))
+            .map(|(name, seeds)| Trial { name: name.into(), seeds: seeds.to_vec() })
+            .collect()
     }
-}
-
-/// A method, and the entropy to hold by its fraction of tokens, if any.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Controlled<'a> {
-    pub(super) method: &'a Method,
-    pub(super) hold: Option<Hold>,
 }
 
 /// A trajectory of entropy, from the initial one.
@@ -120,12 +112,11 @@ pub(super) struct Run {
 }
 
 impl Run {
-    fn of(arena: &Arena, controlled: &Controlled, seed: u64) -> Self {
+    fn of(arena: &Arena, method: &Method, hold: Option<Hold>, seed: u64) -> Self {
         let environment = arena.world.draw(seed);
-        let method = controlled.method.clone();
-        let mut trainer = Trainer::new(&environment, method, arena.schedule, seed);
+        let mut trainer = Trainer::new(&environment, method.clone(), arena.schedule, seed);
         let initial = trainer.evaluate().entropy;
-        let mut thermostat = controlled.hold.map(|hold| hold.thermostat(initial, &trainer.method));
+        let mut thermostat = hold.map(|hold| hold.thermostat(initial, method));
         let (mut sums, mut fractions) = (LossSums::default(), vec![]);
         let curve = trainer.run(|method, report| {
             sums += report.sums;
@@ -148,6 +139,8 @@ impl Run {
 /// The runs of one method, one a seed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Trial {
+    /// Name of the method in legends and tables.
+    pub(super) name: String,
     pub(super) seeds: Vec<Run>,
 }
 

@@ -1,53 +1,26 @@
 //! Clip-higher: what the upper bound of PPO's clip does, and where it does nothing.
 
 use super::arena::{Arena, Run, Trial, grpo_clipped, unclipped};
-use super::show::{Named, entropy_chart, reward_chart, table};
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Target};
+use super::show::{entropy_chart, reward_chart, tables};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Target};
 
-/// The finding.
-pub(in super::super) const FINDING: Finding = Finding {
-    name: "clip-higher",
-    title: "Clip-higher acts where steps leave the trust region, and nowhere else",
-    claim: "A higher upper clip bound (0.28) first gives more entropy and reward than the baseline. It then \
-            becomes unstable, and performance saturates and drops. Section 4.3, Figure 11.",
-    method: "GRPO with the ratio clipped at 0.2 on both sides, with 0.28 above, and not at all, on the token world of \
-             entropy control: small steps that stay inside the clip (C2, learning rate 0.3, 3000 rollouts) and large ones \
-             that do not (C1, learning rate 1, 1500 rollouts).",
-    target: "With large steps: more entropy than the baseline after training and a reward at least 0.03 \
-             higher. With small steps, where the clip is out of reach: reward within 0.02 of the baseline's. And, as the \
-             paper has it, with large steps a drop of at least 0.01 from the highest reward of the run to the last.",
-    theory: &["clipped-surrogate"],
-    sources: &[include_str!("clip_higher.rs"), include_str!("arena.rs"), include_str!("show.rs")],
-    run,
-};
-
-const NAMES: [&str; 3] = ["GRPO, clip 0.2", "clip-higher, 0.28", "no clip"];
-
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(in super::super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     run_in(&Arena::slow(setting), &Arena::fast(setting), setting, progress)
 }
 
 fn run_in(slow: &Arena, fast: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
-    let methods = [grpo_clipped(0.2), grpo_clipped(0.28), unclipped()];
-    let [small, large] = [slow, fast].map(|arena| arena.runs(setting, progress, &methods));
-    let named = |trials| std::iter::zip(NAMES, trials).collect::<Vec<Named>>();
-    let heading = |steps: &str| format!("{steps}, after training: mean over seeds, 0.95 interval.");
+    let methods = [
+        ("GRPO, clip 0.2", grpo_clipped(0.2)),
+        ("clip-higher, 0.28", grpo_clipped(0.28)),
+        ("no clip", unclipped()),
+    ];
+    let [small, large] = [slow, fast].map(|arena| arena.runs(setting, progress, methods.clone()));
+    let [small_table, large_table] = tables(&small, &large);
     ExperimentResult::new(measures(&small, &large))
-        .figure(
-            reward_chart("clip-higher-reward", "Reward with large steps", &named(&large)),
-            "Means with 0.95 intervals over the seeds. What clip-higher gains, no clip at all gains too, and more.",
-        )
-        .figure(
-            entropy_chart("clip-higher-entropy", "Entropy with large steps", &named(&large)),
-            "The clip cuts tokens that rise from small probabilities; without it entropy falls furthest.",
-        )
-        .table(table(&heading("Large steps (C1)"), &named(&large)))
-        .table(table(&heading("Small steps (C2)"), &named(&small)))
-        .note(
-            "The instability that the paper saw late in training has no counterpart in these environments: free \
-             logits, exact rewards and no shared weights leave nothing to destabilise. That target is the paper's \
-             statement and is kept as such.",
-        )
+        .figure(reward_chart("clip-higher-reward", &large))
+        .figure(entropy_chart("clip-higher-entropy", &large))
+        .table(large_table)
+        .table(small_table)
 }
 
 fn measures(small: &[Trial], large: &[Trial]) -> Vec<Measure> {

@@ -4,32 +4,9 @@ use super::arena::{Arena, Trial};
 use super::grids::{Candidate, Kind, POINTS, candidates};
 use crate::reproduce::charts::{chart, heights};
 use crate::reproduce::seeds::{interval, means};
-use crate::reproduce::{
-    Cell, ExperimentResult, Finding, Measure, Progress, Scale, Setting, Table, Target,
-};
-use crate::training::{CurvePoint, Method};
+use crate::reproduce::{Cell, ExperimentResult, Measure, Progress, Scale, Setting, Table, Target};
+use crate::training::CurvePoint;
 use figures::{Axis, Chart, Mark};
-
-/// The finding.
-pub(in super::super) const FINDING: Finding = Finding {
-    name: "same-budget",
-    title: "Every method, tuned by the same budget",
-    claim: "Clip-Cov and KL-Cov reach more reward than GRPO, with clip-higher too. Section 4.3, Table 2.",
-    method: "The token world of entropy control with large steps, smaller and shorter than elsewhere: 64 prompts, 1000 \
-             rollouts. Each loss and estimator of rl-losses and each control has one knob and five values of it, the \
-             published one among them. An estimator without a number of its own is tuned by the clip of the loss beneath; \
-             REINFORCE has nothing to tune. The value with the highest mean reward at temperature 1 after training over \
-             four seeds is run on the twelve others.",
-    target: "Tuned alike, Clip-Cov and KL-Cov have at least the reward of GRPO and of the median loss.",
-    theory: &["detached-tokens", "clipped-surrogate"],
-    sources: &[
-        include_str!("same_budget.rs"),
-        include_str!("grids.rs"),
-        include_str!("arena.rs"),
-        include_str!("../../engine.rs"),
-    ],
-    run,
-};
 
 /// Distance of the seeds that a knob is chosen on from those that are reported.
 const OTHER_SEEDS: u64 = 1 << 32;
@@ -53,7 +30,7 @@ impl Tuned {
     }
 }
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(in super::super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     let arena = setting.pick(Arena::of(16, 1.0, 150, 150), Arena::of(64, 1.0, 1000, 1000));
     run_in(&arena, setting, progress)
 }
@@ -68,17 +45,9 @@ fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentRe
         tuned.iter().filter(has_knob).filter(edge).count()
     );
     ExperimentResult::new(measures(&tuned))
-        .figure(
-            rewards_chart(&tuned),
-            "Means with 0.95 intervals over the seeds, each loss with the value of its knob that was best on other seeds.",
-        )
+        .figure(rewards_chart(&tuned))
         .table(table(&tuned).on_page())
-        .note(&note)
-        .note(
-            "Steps and batches are the same for all. Estimators that do not divide by the standard deviation of the group \
-             take smaller steps by them.",
-        )
-        .note("One toy is no ranking for language models.")
+        .note(note)
 }
 
 /// Chooses the value of each knob on other seeds, and runs it on those of `setting`.
@@ -93,10 +62,10 @@ fn tune(
         Scale::Full => 4,
     };
     let others = Setting { seed: setting.seed + OTHER_SEEDS, seeds, ..*setting };
-    let with_knob = || candidates.iter().filter(|one| one.grid.len() > 1);
-    let all: Vec<Method> =
-        with_knob().flat_map(|one| one.grid.iter().map(|(_, method)| method.clone())).collect();
-    let trials = arena.runs(&others, progress, &all);
+    let method = |one: &Candidate, index: usize| (one.name, one.grid[index].1.clone());
+    let with_knob = candidates.iter().filter(|one| one.grid.len() > 1);
+    let all = with_knob.flat_map(|one| (0..POINTS).map(move |index| method(one, index)));
+    let trials = arena.runs(&others, progress, all);
     let rewards = trials.iter().map(|trial| interval(&trial.end(|point| point.reward)).mean);
     let rewards: Vec<f64> = rewards.collect();
     let mut of_grids = rewards.chunks_exact(POINTS);
@@ -104,10 +73,8 @@ fn tune(
         .iter()
         .map(|one| if one.grid.len() == 1 { 0 } else { of_grids.next().map_or(0, best) })
         .collect();
-    let methods: Vec<Method> = std::iter::zip(&candidates, &chosen)
-        .map(|(candidate, chosen)| candidate.grid[*chosen].1.clone())
-        .collect();
-    let trials = arena.runs(setting, progress, &methods);
+    let methods = std::iter::zip(&candidates, &chosen).map(|(one, chosen)| method(one, *chosen));
+    let trials = arena.runs(setting, progress, methods);
     std::iter::zip(candidates, std::iter::zip(chosen, trials))
         .map(|(candidate, (chosen, trial))| Tuned { candidate, chosen, trial })
         .collect()
@@ -203,18 +170,19 @@ fn rewards_chart(tuned: &[Tuned]) -> Chart {
         series("greedy", 1, |point| point.greedy_reward),
     ];
     let names: Vec<&str> = losses.iter().map(|one| one.candidate.name).collect();
-    let texts = [
-        "same-budget-reward",
-        "Reward of every loss, tuned alike",
-        "Expected reward after training of every loss, each tuned over five values of its knob.",
-    ];
     let x = Axis::of_categories("Policy loss", &names);
-    chart(texts, x, heights("Expected reward after training", &series, false), series)
+    chart(
+        "same-budget-reward",
+        x,
+        heights("Expected reward after training", &series, false),
+        series,
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::training::Method;
 
     /// Two values of which one does not learn: the other is chosen, and reported on other seeds than it was chosen on.
     #[test]
@@ -228,7 +196,8 @@ mod tests {
         candidates[0].grid = values.map(|value| (value, method(value))).to_vec();
         let tuned = tune(&arena, &Setting::SHORT, &Progress::silent(), candidates);
         assert_eq!(tuned[0].chosen, 1);
-        let expected = arena.runs(&Setting::SHORT, &Progress::silent(), &[method(0.0)]);
+        let chosen = [("entropy_bonus", method(0.0))];
+        let expected = arena.runs(&Setting::SHORT, &Progress::silent(), chosen);
         assert_eq!(tuned[0].trial, expected[0]);
     }
 

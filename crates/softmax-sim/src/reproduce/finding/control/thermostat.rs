@@ -1,40 +1,18 @@
 //! The thermostat: an entropy trajectory held through the fraction of Clip-Cov or KL-Cov.
 
-use super::arena::{Arena, Controlled, Hold, Run, Trial, clip_cov, kl_cov};
+use super::arena::{Arena, Hold, Run, Trial, clip_cov, kl_cov};
 use super::knobs::{DROPPED, FRACTIONS};
-use super::show::{ENDS, Named, ends, entropy_chart, thinned};
+use super::show::{ENDS, ends, entropy_chart, thinned};
 use crate::reproduce::charts::{chart, places};
 use crate::reproduce::seeds::{curve, interval};
-use crate::reproduce::{ExperimentResult, Finding, Measure, Progress, Setting, Table, Target};
+use crate::reproduce::{ExperimentResult, Measure, Progress, Setting, Table, Target};
 use figures::{Axis, Chart, Mark, Series};
 use rl_losses::EntropyTarget;
-
-/// The finding.
-pub(in super::super) const FINDING: Finding = Finding {
-    name: "thermostat",
-    title: "A thermostat holds the entropy it is told through Clip-Cov, through KL-Cov only while it falls",
-    claim: "Ours; the paper leaves the setting of the knobs open. A controller of the fraction of Clip-Cov or \
-            KL-Cov holds a given entropy trajectory; no fixed fraction does. After Section 4.3, Figure 12.",
-    method: "On the token world of entropy control with small steps (C2): a target that falls geometrically from the initial \
-             entropy to 0.3 nats over the first third of the rollouts and stays there. The thermostat of rl-losses with its \
-             default gains moves the fraction, from 0.05 on, between 1e-4 and 0.5; beside it the fixed fractions of the \
-             finding on knobs. Error: mean over the evaluations of |ln(H / target)|.",
-    target: "For KL-Cov and for Clip-Cov: error over the whole run at most 0.1, and at most 0.05 once the \
-             target is constant; error of the best fixed fraction at least 3 times that of the thermostat.",
-    theory: &["detached-tokens"],
-    sources: &[
-        include_str!("thermostat.rs"),
-        include_str!("knobs.rs"),
-        include_str!("arena.rs"),
-        include_str!("show.rs"),
-    ],
-    run,
-};
 
 const END: f64 = 0.3;
 const NAMES: [&str; 2] = ["KL-Cov", "Clip-Cov"];
 
-fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
+pub(in super::super) fn run(setting: &Setting, progress: &Progress) -> ExperimentResult {
     run_in(&Arena::slow(setting), setting, progress)
 }
 
@@ -50,13 +28,11 @@ impl Trials {
     fn of(arena: &Arena, setting: &Setting, progress: &Progress) -> Self {
         let within = arena.schedule.rollouts / 3;
         let trajectory = Some(Hold { entropy: END, within: within as u64 });
-        let methods = [kl_cov(0.05, 1.0), clip_cov(0.05)];
-        let held = methods.each_ref().map(|method| Controlled { method, hold: trajectory });
-        let held = arena.controlled_runs(setting, progress, &held);
-        let fixed = [
-            arena.runs(setting, progress, &FRACTIONS.map(|k| kl_cov(k, 1.0))),
-            arena.runs(setting, progress, &DROPPED.map(clip_cov)),
-        ];
+        let held = [kl_cov(0.05, 1.0), clip_cov(0.05)].map(|method| ("thermostat", method));
+        let held = arena.held_runs(setting, progress, held, trajectory);
+        let penalised = FRACTIONS.map(|k| (format!("k = {k}"), kl_cov(k, 1.0)));
+        let dropped = DROPPED.map(|r| (format!("r = {r}"), clip_cov(r)));
+        let fixed = [penalised, dropped].map(|methods| arena.runs(setting, progress, methods));
         Self { held, fixed, within }
     }
 
@@ -89,12 +65,9 @@ impl Trials {
 
     /// Entropy of a method under its thermostat and with the fixed fractions, and the target.
     fn chart(&self, method: usize, stem: &str) -> Chart {
-        let labels = [FRACTIONS.map(|k| format!("k = {k}")), DROPPED.map(|r| format!("r = {r}"))];
-        let mut named: Vec<Named> = vec![("thermostat", &self.held[method])];
-        named.extend(labels[method].iter().map(String::as_str).zip(&self.fixed[method]));
-        let title = format!("Entropy of {} under a thermostat", NAMES[method]);
-        let mut chart = entropy_chart(stem, &title, &named);
-        let first = &self.held[method].seeds[0];
+        let held = &self.held[method];
+        let mut chart = entropy_chart(stem, std::iter::once(held).chain(&self.fixed[method]));
+        let first = &held.seeds[0];
         let target = self.target(first);
         let rollouts = first.curve.points.iter().map(|point| point.rollouts);
         let heights = rollouts.map(|rollout| (rollout as f64, target.at(rollout as u64)));
@@ -123,35 +96,11 @@ impl Trials {
 
 fn run_in(arena: &Arena, setting: &Setting, progress: &Progress) -> ExperimentResult {
     let trials = Trials::of(arena, setting, progress);
-    let mut outcome = ExperimentResult::new(trials.measures());
-    for (method, stem) in ["thermostat-kl-cov", "thermostat-clip-cov"].into_iter().enumerate() {
-        outcome = outcome.figure(
-            trials.chart(method, stem),
-            "Means with 0.95 intervals over the seeds. A fixed fraction crosses the target; the thermostat stays on it as long as its method can.",
-        );
-    }
-    outcome
-        .figure(
-            fractions_chart(&trials.held),
-            "What it takes: the fraction that holds the entropy is not constant, and rises as fewer prompts have a gradient left.",
-        )
+    ExperimentResult::new(trials.measures())
+        .figure(trials.chart(0, "thermostat-kl-cov"))
+        .figure(trials.chart(1, "thermostat-clip-cov"))
+        .figure(fractions_chart(&trials.held))
         .table(trials.table())
-        .note(
-            "Through Clip-Cov the targets are met at full size, through KL-Cov they are not. It follows its trajectory \
-             down, falls below the constant target and stays there with the fraction at its bound of one half: a \
-             penalty to the policy before the update slows a fall and never undoes one, and treats tokens of low \
-             covariance too when it treats many. A constant fraction of 0.2 ends nearer to 0.3 nats, because it never \
-             let go.",
-        )
-        .note(
-            "The trajectory starts at the initial entropy. A target that asks for less at first lets the policy \
-             collapse where nothing brings it back: prompts that are all right have no gradient left to drop or to \
-             penalise.",
-        )
-        .note(
-            "Holding the entropy is not an aim in itself: at 0.3 nats the greedy reward is high and the reward at \
-             temperature 1 pays for the entropy that is left.",
-        )
 }
 
 /// Mean of `|ln(H / target)|` over the evaluations after rollout `after`.
@@ -178,13 +127,8 @@ fn fractions_chart(held: &[Trial]) -> Chart {
         curve(name, colour, Mark::Line, &rollouts, &runs)
     };
     let series: Vec<Series> = std::iter::zip(NAMES, held).enumerate().map(of_trial).collect();
-    let texts = [
-        "thermostat-fractions",
-        "Fractions set by the thermostat",
-        "Fraction of the tokens that KL-Cov and Clip-Cov treat.",
-    ];
     let x = places("Rollout batches", &series, 0.0);
-    chart(texts, x, Axis::log_of("Fraction of the tokens", &series), series)
+    chart("thermostat-fractions", x, Axis::log_of("Fraction of the tokens", &series), series)
 }
 
 #[cfg(test)]
@@ -194,7 +138,7 @@ mod tests {
     #[test]
     fn the_error_is_that_of_the_logarithm_after_a_rollout() {
         let arena = Arena::of(4, 1.0, 4, 1);
-        let mut run = arena.runs(&Setting::SHORT, &Progress::silent(), &[kl_cov(0.1, 1.0)])[0]
+        let mut run = arena.runs(&Setting::SHORT, &Progress::silent(), [("", kl_cov(0.1, 1.0))])[0]
             .seeds[0]
             .clone();
         let e = std::f64::consts::E;
