@@ -228,7 +228,6 @@ impl Answer {
                 .or_else(|| is_sentence.then(|| Self::of_clause(folded))?),
             _ => None,
         };
-        let with_remarks = || Some(whole).filter(|whole| *whole != folded);
         Self {
             tail,
             choices,
@@ -239,10 +238,7 @@ impl Answer {
                 .and_then(|rest| Self::parse(rest).ok())
                 .map(Box::new),
             derivation,
-            // "(0, 0) (saddle)": words in brackets name a value.
-            facts: stepwise
-                .then(|| facts::facts(folded).or_else(|| with_remarks().and_then(facts::facts)))
-                .flatten(),
+            facts: if stepwise { facts::facts(folded, whole) } else { None },
             parameter,
             constants,
             declares: whole.contains("\\in"),

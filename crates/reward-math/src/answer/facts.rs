@@ -14,8 +14,13 @@ struct Fact {
     value: String,
 }
 
+/// Returns the facts of the text, or of all of it: in "(0, 0) (saddle)" words in brackets name a value.
+pub(super) fn facts(folded: &str, whole: &str) -> Option<Node> {
+    of_parts(folded).or_else(|| of_parts(Some(whole).filter(|whole| *whole != folded)?))
+}
+
 /// Returns an equation of words for each fact of the text; `None` if a part of it is none, or if two have one name.
-pub(super) fn facts(folded: &str) -> Option<Node> {
+fn of_parts(folded: &str) -> Option<Node> {
     let separators = pattern!(r"[,;]|\band\b|(?i)\b(?:at|with) ");
     let signs = pattern!(r"[<>!?|]|\\(?:begin|[lgn]eq?|in|to|cup|or|lor)\b|\bor\b");
     // The conjugate of `z^* = 3 - 4i` is another number.

@@ -106,9 +106,9 @@ fn function(name: &str, x: Near) -> Option<Near> {
         "csc" => one.over(sine()?),
         "arctan" => Some(Near { error: x.error + 4.0 * ROUNDING, ..Near::exact(x.value.atan()) }),
         "factorial" => {
-            let count = (0..=100).find(|n| x.error == 0.0 && f64::from(*n) == x.value)?;
-            let factors = (1..=count).map(|factor| Near::exact(f64::from(factor)));
-            Some(factors.fold(one, Near::times))
+            let certain = x.is_small_integer() && (0.0..=100.0).contains(&x.value);
+            let factors = (1..=100).map(f64::from).take_while(|factor| *factor <= x.value);
+            certain.then(|| factors.map(Near::exact).fold(one, Near::times))
         }
         _ => None,
     }
