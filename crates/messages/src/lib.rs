@@ -1,13 +1,15 @@
 //! The wording of messages: how a person is told what there is, and what is wrong with it.
 //!
-//! [`counted`] writes a number and its noun, [`Problem`] a value out of range, [`plain_words`] what a parser expected
-//! without the names of Rust's types, [`nearest`] the names that a misspelt one may have meant, [`one_line`] an error
-//! with its causes, [`shortened`] and [`shown`] a stranger's text in it.
+//! [`counted`] writes a number and its noun, [`Problem`] a value out of range, [`in_file`] a problem at its line and
+//! column, [`plain_words`] what a parser expected without the names of Rust's types, [`nearest`] the names that a
+//! misspelt one may have meant, [`one_line`] an error with its causes, [`shortened`] and [`shown`] a stranger's text in it.
 
 mod one_line;
 mod plain_words;
 
 use std::fmt::{Display, Formatter, Result};
+use std::ops::Range;
+use std::path::Path;
 
 use strsim::levenshtein;
 
@@ -42,6 +44,20 @@ impl Display for Problem {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> Result {
         write!(formatter, "`{}` is {}, expected {}", self.field, self.value, self.expected)
     }
+}
+
+/// `PATH:LINE:COLUMN: problem`, at the start of a byte range of the file's text; line and column, in characters, from 1.
+pub fn in_file(
+    path: &Path,
+    text: &str,
+    span: Option<Range<usize>>,
+    problem: impl Display,
+) -> String {
+    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
+    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+    let (line, column) =
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
+    format!("{}:{line}:{column}: {problem}", path.display())
 }
 
 /// Up to `count` of `known`, closest first, that are at most half of `name` away: insertions, deletions and replacements of

@@ -87,9 +87,9 @@ enum Command {
 struct GradeArguments {
     #[command(flatten)]
     rows: Rows,
-    /// Number of threads; 0 takes one per processor
-    #[arg(long, default_value_t = 0)]
-    jobs: usize,
+    /// Number of threads, at most 1024; 0 takes one per processor
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u16).range(..=1024))]
+    jobs: u16,
     /// Report bad lines and continue, instead of stopping at the first
     #[arg(long)]
     skip_bad_rows: bool,
@@ -103,14 +103,19 @@ struct GradeArguments {
     #[arg(long, conflicts_with_all = ["mode", "question_key", "brief"])]
     compat: bool,
     /// Reward of a right answer
-    #[arg(long, default_value_t = 1.0)]
+    #[arg(long, default_value_t = 1.0, value_parser = finite)]
     right: f64,
     /// Reward of a wrong answer
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = finite)]
     wrong: f64,
     /// Reward of a response without a readable answer
-    #[arg(long, default_value_t = 0.0)]
+    #[arg(long, default_value_t = 0.0, value_parser = finite)]
     unparsed: f64,
+}
+
+/// Reads a number that JSON can hold.
+fn finite(text: &str) -> Result<f64, &'static str> {
+    text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or("expected a finite number")
 }
 
 #[derive(Args)]
@@ -149,7 +154,7 @@ struct Rows {
 impl Rows {
     fn open(&self) -> anyhow::Result<Box<dyn BufRead>> {
         let Some(path) = &self.file else { return Ok(Box::new(io::stdin().lock())) };
-        let file = File::open(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let file = File::open(path).with_context(|| format!("{}: cannot read", path.display()))?;
         Ok(Box::new(BufReader::new(file)))
     }
 }
@@ -236,7 +241,7 @@ fn run_grade(arguments: &GradeArguments, out: &mut impl Write) -> anyhow::Result
             bar.set_position((counts.right + counts.wrong + counts.unparsed) as u64);
         }
     };
-    rayon::ThreadPoolBuilder::new().num_threads(arguments.jobs).build_global()?;
+    rayon::ThreadPoolBuilder::new().num_threads(arguments.jobs.into()).build_global()?;
     let counts = grade(input, out, &grading, report);
     bar.finish_and_clear();
     let counts = counts?;

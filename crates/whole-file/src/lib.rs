@@ -15,5 +15,7 @@ pub use bounded_read::{LONGEST_TEXT_BYTES, open_regular, read_at_most, read_text
 pub use directory::DirectoryInProgress;
 pub use error::{FileError, if_there};
 pub use file::{sync_folder, write_atomically, write_atomically_with, write_new};
-pub use lines::{LONGEST_LINE_BYTES, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines};
+pub use lines::{
+    LONGEST_LINE_BYTES, LONGEST_RECORD_BYTES, NumberedLine, NumberedLines, without_mark,
+};
 pub use lock::FolderLock;

@@ -8,7 +8,12 @@ pub const LONGEST_LINE_BYTES: usize = 32 << 20;
 /// Longest line that a run writes, in bytes: a group of responses with a number for every token.
 pub const LONGEST_RECORD_BYTES: usize = 256 << 20;
 
-/// Numbered lines of `reader` without their line break; empty ones are passed over.
+/// Returns a text without the byte-order mark that some programs put before it.
+pub fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// Numbered lines of `reader` without their line break and a byte-order mark; empty ones are passed over.
 ///
 /// A line beyond the bound is an error of kind `InvalidData`, and the last item. Memory holds one line.
 #[derive(Debug)]
@@ -63,6 +68,10 @@ impl<R: BufRead> NumberedLines<R> {
             let problem = format!("line {number} is longer than {longest} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidData, problem));
         }
+        if number == 1 {
+            let mark = bytes.len() - without_mark(&bytes).len();
+            bytes.drain(..mark);
+        }
         Ok(Some(NumberedLine { number, bytes, is_complete }))
     }
 }
@@ -89,7 +98,7 @@ mod tests {
     #[test]
     fn lines_have_their_numbers_and_a_torn_one_is_told_apart() {
         // A buffer of three bytes ends within lines.
-        let reader = BufReader::with_capacity(3, &b"one\n\n\nfour\r\n\nsix.un"[..]);
+        let reader = BufReader::with_capacity(3, &b"\xef\xbb\xbfone\n\n\nfour\r\n\nsix.un"[..]);
         let lines: Vec<NumberedLine> = NumberedLines::new(reader, 6).map(Result::unwrap).collect();
         let line = |number, text: &str, is_complete| NumberedLine {
             number,

@@ -72,7 +72,11 @@ impl Cli {
             Ok(()) => 0,
             // `… | head` has read enough: that is no error to tell.
             Err(_) if out.is_closed() => CLOSED_PIPE,
-            Err(error) => report_error(&error, errors),
+            Err(error) => {
+                // On a terminal the error is the last line, below what the command has printed.
+                let _ = out.flush();
+                report_error(&error, errors)
+            }
         }
     }
 }

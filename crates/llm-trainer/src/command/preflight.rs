@@ -16,7 +16,7 @@ pub(super) struct Args {
     #[command(flatten)]
     run: RunSource,
     /// Number of questions to ask, from the first of the run
-    #[arg(long, default_value_t = 32, value_name = "N")]
+    #[arg(long, default_value_t = 32, value_name = "N", value_parser = count_up_to::<1_048_576>)]
     prompts: usize,
     /// Number of responses to each question [default: the run's]
     #[arg(long, value_name = "N", value_parser = count_up_to::<65_536>)]

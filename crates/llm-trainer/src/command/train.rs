@@ -165,6 +165,7 @@ fn train_on(
     for change in &changes {
         writeln!(out, "{name}: goes on with {change}")?;
     }
+    out.flush()?;
     let progress = if ranks.is_first() {
         Progress::new(&name, steps, trainer.step())
     } else {

@@ -8,7 +8,7 @@ use anyhow::Context;
 use counter_rng::{Purpose, purpose_seed, step_rng};
 use decoder::generation::{GenerationOptions, SamplingKey};
 use decoder::model::Decoder;
-use messages::plain_words;
+use messages::{in_file, plain_words};
 use model_files::model_config::{Architecture, ModelConfig, ModelShape};
 use model_files::text_tokenizer::TextTokenizer;
 use question_data::arithmetic::{ArithmeticTask, Split};
@@ -310,11 +310,7 @@ impl WarmupConfig {
         let text = whole_file::read_text_at_most(path, whole_file::LONGEST_TEXT_BYTES)
             .with_context(|| format!("{}: cannot read", path.display()))?;
         let config: Self = toml::from_str(&text).map_err(|error| {
-            // Position and message stand on lines of their own.
-            let text = error.to_string();
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-            let problem = plain_words(&lines.collect::<Vec<_>>().join(": "));
-            anyhow::anyhow!("{}: {problem}", path.display())
+            anyhow::anyhow!(in_file(path, &text, error.span(), plain_words(error.message())))
         })?;
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)

@@ -200,7 +200,7 @@ fn a_bad_line_of_input_is_named_by_file_and_number() {
         refusal(&output, folder.path())
     };
     assert!(
-        with("{\"texts\": \"x\"}\n")
+        with("\u{feff}{\"texts\": \"x\"}\n")
             .starts_with("error: DIR/input.jsonl: line 1: unknown variant `texts`"),
     );
     assert_eq!(
@@ -335,6 +335,24 @@ fn a_negative_number_is_a_value_that_the_command_judges() {
         ["generate", "--model", text_of(&model), "--prompt", "x", "--temperature", "-1"];
     let line = refusal(&run(&arguments, ""), &model);
     assert!(line.contains("temperature is -1, expected 0 or at least 0.000001"), "{line}");
+}
+
+/// The error stands below what the command has printed, where a terminal shows both.
+#[test]
+fn an_error_stands_below_the_output() {
+    let terminal = tempfile::NamedTempFile::new().unwrap();
+    let append = || fs::OpenOptions::new().append(true).open(terminal.path()).unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_llm-trainer"))
+        .args(["train", "--preset", "qwen2.5-7b-kl-cov", "--dry-run"])
+        .args(["--set", "model.path=/nowhere", "--set", "data.train=nowhere.jsonl"])
+        .stdout(append())
+        .stderr(append())
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+    let shown = fs::read_to_string(terminal.path()).unwrap();
+    let (printed, error) = shown.split_once("error: ").unwrap();
+    assert!(printed.starts_with("name = ") && !error.contains('#'), "{shown}");
 }
 
 #[test]

@@ -167,7 +167,14 @@ fn names(row: &Row) -> String {
 }
 
 fn missing(field: &str, row: &Row) -> RowProblem {
-    RowProblem::of_field(field, format!("is missing, the row has {}", names(row)))
+    let names = names(row);
+    let is_null = names.split(", ").any(|name| name == field);
+    let problem = if is_null {
+        "is null, expected a value".to_owned()
+    } else {
+        format!("is missing, the row has {names}")
+    };
+    RowProblem::of_field(field, problem)
 }
 
 fn text(field: &str, value: &Value) -> Result<String, RowProblem> {

@@ -12,12 +12,14 @@ pub(super) type Row = Map<String, Value>;
 pub(super) type Take<'a> =
     dyn FnMut(RowPlace, Result<Row, RowProblem>) -> Result<bool, FileError> + 'a;
 
-/// Decodes the text of a line or cell; most often a file in Latin-1 has none.
+/// Decodes the text of a line or cell; most often a file in Latin-1 or, from Windows, UTF-16 has none.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, RowProblem> {
     std::str::from_utf8(bytes).map_err(|error| {
         let index = error.valid_up_to();
+        let is_utf16 = bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");
+        let (code, name) = if is_utf16 { ("utf-16", "UTF-16") } else { ("latin1", "Latin-1") };
         RowProblem::new(format!(
-            "byte {} is 0x{:02X}, expected text in UTF-8 (`iconv -f latin1 -t utf-8` converts Latin-1)",
+            "byte {} is 0x{:02X}, expected text in UTF-8 (`iconv -f {code} -t utf-8` converts {name})",
             index + 1,
             bytes[index]
         ))

@@ -8,7 +8,9 @@ use std::path::Path;
 use serde::Deserializer;
 use serde::de::{Error, SeqAccess, Visitor};
 use serde_json::Value;
-use whole_file::{FileError, LONGEST_LINE_BYTES, NumberedLine, NumberedLines, open_regular};
+use whole_file::{
+    FileError, LONGEST_LINE_BYTES, NumberedLine, NumberedLines, open_regular, without_mark,
+};
 
 use super::csv_rows::csv_rows;
 use super::error::KINDS_OF_FILE;
@@ -56,7 +58,7 @@ const MOST_OTHERS: usize = 1000;
 /// One list of objects; where the text does not begin as a list, one object a line.
 fn json(path: &Path, file: File, take: &mut Take<'_>) -> Result<bool, FileError> {
     let bytes = read_table(file).map_err(FileError::of(path, "read"))?;
-    let text = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&bytes);
+    let text = without_mark(&bytes);
     if text.trim_ascii_start().first() != Some(&b'[') {
         return lines(path, bytes.as_slice(), take);
     }
@@ -111,7 +113,7 @@ impl<'de, F: FnMut(Value) -> bool> Visitor<'de> for Elements<F> {
 }
 
 fn object_of(line: &[u8]) -> Result<Row, RowProblem> {
-    let text = utf8(line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line))?;
+    let text = utf8(line)?;
     if text.trim_start().starts_with('[') {
         return object(Value::Array(Vec::new()));
     }
@@ -134,8 +136,6 @@ fn object(value: Value) -> Result<Row, RowProblem> {
 fn in_line(error: &serde_json::Error) -> String {
     error.to_string().replace(&format!(" at line {} column ", error.line()), " at column ")
 }
-
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text of a zstd file, unpacked as it is read.
 fn unpack(file: File) -> io::Result<impl Read> {

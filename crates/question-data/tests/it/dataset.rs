@@ -66,6 +66,10 @@ fn bad_lines_name_file_line_and_field() {
     let cases = [
         (r#"{"problem": "p"}"#, "DIR/set.jsonl:2: field `answer` is missing, the row has problem"),
         (
+            r#"{"problem": "p", "answer": null}"#,
+            "DIR/set.jsonl:2: field `answer` is null, expected a value",
+        ),
+        (
             r#"{"problem": " ", "answer": "a"}"#,
             "DIR/set.jsonl:2: field `problem` is empty, expected text",
         ),
@@ -198,6 +202,12 @@ fn text_that_is_not_utf8_is_named_by_row_and_byte() {
         ("set.csv", latin1("problem,answer\np,4\ncaf", ",5\n"), ":3: byte 4 is 0xE9"),
         ("head.csv", latin1("probl", "me,answer\np,4\n"), ":1: byte 6 is 0xE9"),
     ];
+    let utf16 = "{\"problem\": \"p\"}".encode_utf16().flat_map(u16::to_le_bytes);
+    let windows = folder(&[]);
+    let path = windows.path().join("set.jsonl");
+    std::fs::write(&path, [vec![0xFF, 0xFE], utf16.collect()].concat()).unwrap();
+    let text = message(read_questions(&QuestionFile::new(path)), windows.path());
+    assert!(text.contains("(`iconv -f utf-16 -t utf-8` converts UTF-16)"), "{text}");
     for (name, content, expected) in cases {
         let folder = folder(&[]);
         std::fs::write(folder.path().join(name), content).unwrap();

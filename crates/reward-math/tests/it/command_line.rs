@@ -90,7 +90,17 @@ fn a_missing_file_is_named() {
     let output = run(&["grade", "no-such-file.jsonl"], "");
     assert_eq!(output.status.code(), Some(2));
     let message = String::from_utf8_lossy(&output.stderr);
-    assert!(message.contains("no-such-file.jsonl"), "{message}");
+    assert!(message.starts_with("error: no-such-file.jsonl: cannot read: "), "{message}");
+}
+
+#[test]
+fn thread_counts_and_rewards_that_no_row_can_have_are_refused() {
+    for (option, value) in [("--jobs", "99999999999"), ("--right", "nan"), ("--wrong", "inf")] {
+        let output = run(&["grade", option, value], "");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let message = String::from_utf8_lossy(&output.stderr);
+        assert!(message.contains(&format!("invalid value '{value}' for '{option}")), "{message}");
+    }
 }
 
 #[test]

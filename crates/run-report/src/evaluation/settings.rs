@@ -7,7 +7,7 @@ mod set_entry;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use messages::plain_words;
+use messages::{in_file, plain_words};
 use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
 use question_data::prompt::PromptFormat;
@@ -64,7 +64,7 @@ impl EvaluationFile {
         let text = read_text_at_most(path, LONGEST_TEXT_BYTES)
             .map_err(|error| wrong(FileError::of(path, "read")(error)))?;
         let mut file: Self = toml::from_str(&text).map_err(|error| {
-            wrong(FileError::content(path, plain_words(error.to_string().trim_end())))
+            SettingsError(in_file(path, &text, error.span(), plain_words(error.message())))
         })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         for set in &mut file.sets {

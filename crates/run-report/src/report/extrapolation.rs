@@ -153,7 +153,11 @@ fn table(extrapolations: &[ExtrapolatedRun<'_>]) -> String {
             format!("{} {source}", law.points),
             number(extrapolation.entropy_spent()),
             number(extrapolation.gain()),
-            format!("<span class=\"wrap\">{ceiling}</span>"),
+            if extrapolation.holds() {
+                ceiling
+            } else {
+                format!("<span class=\"wrap\">{ceiling}</span>")
+            },
             interval,
             left,
             share(law.r_squared),

@@ -30,8 +30,7 @@ impl Recorded {
     ///
     /// [`FileError`], naming the file.
     pub fn read(path: &Path) -> Result<Self, FileError> {
-        let unread = |error| FileError::at(format_args!("cannot read {}", path.display()), error);
-        let text = std::fs::read_to_string(path).map_err(unread)?;
+        let text = std::fs::read_to_string(path).map_err(FileError::of(path, "read"))?;
         serde_json::from_str(&text).map_err(|error| FileError::content(path, error))
     }
 }

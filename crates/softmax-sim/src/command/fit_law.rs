@@ -1,7 +1,7 @@
 //! `softmax-sim fit-law`.
 
 use super::streams;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use softmax_sim::fit_law::{LawFit, Points, figure};
 use softmax_sim::result_file::write_whole;
 use std::io::{self, Write};
@@ -30,6 +30,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
+    if let Some(path) = &args.figure {
+        let is_svg = path.extension().is_none_or(|extension| extension == "svg");
+        ensure!(is_svg, "--figure {}, expected a name ending in .svg", path.display());
+    }
     let (name, input) = streams::input(args.file.as_deref())?;
     let (points, problems) =
         Points::read(input, &args.entropy, &args.reward).with_context(|| name)?;

@@ -21,10 +21,20 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Most tokens of a made-up mini-batch: a few gigabytes.
+const MOST_TOKENS: usize = 1 << 26;
+
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let MadeUp { groups, group_size, tokens, .. } = args.made_up;
     if args.sizes.contains(&0) || [groups, group_size, tokens].contains(&0) {
         bail!("--sizes, --groups, --group-size or --tokens is 0, expected at least 1");
+    }
+    let product =
+        [groups, group_size].iter().try_fold(tokens, |product, &n| product.checked_mul(n));
+    if product.is_none_or(|product| product > MOST_TOKENS) {
+        bail!(
+            "--groups times --group-size times --tokens is too large, expected at most {MOST_TOKENS}"
+        );
     }
     let batch = if let Some(path) = &args.rollout {
         let file = BufReader::new(streams::open(path)?);

@@ -14,11 +14,11 @@ pub(super) fn input(path: Option<&Path>) -> anyhow::Result<(String, Box<dyn Read
 }
 
 pub(super) fn open(path: &Path) -> anyhow::Result<File> {
-    File::open(path).with_context(|| format!("cannot open {}", path.display()))
+    File::open(path).with_context(|| format!("{}: cannot open", path.display()))
 }
 
 pub(super) fn read(path: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+    std::fs::read_to_string(path).with_context(|| format!("{}: cannot read", path.display()))
 }
 
 pub(super) fn print(out: &mut impl Write, text: &str) -> anyhow::Result<()> {

@@ -1,8 +1,9 @@
 //! `softmax-sim train`.
 
 use super::streams;
-use anyhow::Context;
+use anyhow::anyhow;
 use entropy_core::SequenceEntropyChange;
+use messages::{in_file, plain_words};
 use softmax_sim::experiment::Experiment;
 use softmax_sim::reproduce::Progress;
 use softmax_sim::result_file::write_whole;
@@ -53,7 +54,9 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 }
 
 fn read(path: &Path) -> anyhow::Result<Experiment> {
-    toml::from_str(&streams::read(path)?).with_context(|| path.display().to_string())
+    let text = streams::read(path)?;
+    toml::from_str(&text)
+        .map_err(|error| anyhow!(in_file(path, &text, error.span(), plain_words(error.message()))))
 }
 
 type Row = (CurvePoint, Parts);

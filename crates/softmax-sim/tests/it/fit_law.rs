@@ -43,6 +43,8 @@ fn a_law_is_fitted_forecast_and_drawn() {
     assert!(forecast["linear_rmse"].as_f64() > Some(0.01), "{fit}");
     let svg = std::fs::read_to_string(svg).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("Entropy (nats)"), "{svg}");
+    let refused = fit_law(&file, &["--figure", "law.png"]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

@@ -96,7 +96,8 @@ fn the_command_prints_a_table_or_json_and_refuses_nothing_to_compare() {
     let comparison: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(comparison["rows"][0]["responses"], 2);
 
-    for wrong in [&["--sizes", "0"][..], &["--rollout", "/nowhere/step-1.jsonl"]] {
+    let too_many = ["--tokens", "9999999999999999999"];
+    for wrong in [&["--sizes", "0"][..], &["--rollout", "/nowhere/step-1.jsonl"], &too_many] {
         let output = micro_batch(wrong);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
         let line = String::from_utf8(output.stderr).unwrap();

@@ -269,7 +269,7 @@ fn mistakes_end_with_2_and_are_named() {
             vec![path_text(&config)],
             "grid.toml: cell `training.method.entropy = 0.0, seed 0`: unknown field",
         ),
-        (vec![path_text(&missing)], "cannot read "),
+        (vec![path_text(&missing)], "missing.toml: cannot read: "),
         (vec![path_text(&config), "--shard", "0/4"], "`0/4` is no shard, expected i/n"),
         (vec!["merge", path_text(folder.path())], "sweep.toml"),
         (vec![], "<CONFIG>"),

@@ -81,5 +81,5 @@ fn a_setting_that_cannot_run_is_one_line() {
     }
     let output = softmax_sim(&["train", "none.toml"], folder.path());
     let text = String::from_utf8(output.stderr).unwrap();
-    assert!(text.starts_with("error: cannot read none.toml: "), "{text}");
+    assert!(text.starts_with("error: none.toml: cannot read: "), "{text}");
 }

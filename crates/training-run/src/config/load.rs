@@ -1,10 +1,9 @@
 //! File and `--set` to a [`RunConfig`].
 
 use std::ffi::OsStr;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use messages::{nearest, plain_words};
+use messages::{in_file, nearest, plain_words};
 use model_files::hub_name::HubName;
 use question_data::dataset::DataSource;
 use toml::{Table, Value};
@@ -47,12 +46,11 @@ impl RunConfig {
             )));
         }
         let syntax = |error: &toml::de::Error| {
-            let (line, column) = place(text, error.span());
             let mut message = explain(error.message());
             if let Some(here) = keys_of_verl(text, error.message()) {
                 message = format!("{message}; {here}");
             }
-            ConfigError(format!("{}:{line}:{column}: {message}", path.display()))
+            ConfigError(in_file(path, text, error.span(), message))
         };
         let written = toml::from_str::<Self>(text);
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -224,13 +222,6 @@ fn keys_of_verl(text: &str, message: &str) -> Option<String> {
 
 fn one_line(message: &str) -> String {
     message.trim().replace('\n', ", ")
-}
-
-/// Line and column, in characters from 1, of the start of a byte range.
-fn place(text: &str, span: Option<Range<usize>>) -> (usize, usize) {
-    let before = span.and_then(|span| text.get(..span.start)).unwrap_or_default();
-    let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 /// Returns the keys of verl's `ppo_trainer.yaml`, and of its entropy recipe, each with the field of the same meaning.
