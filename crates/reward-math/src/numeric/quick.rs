@@ -38,23 +38,23 @@ pub(super) fn apart(left: &Expression, right: &Expression, point: &[(&str, f64)]
 
 /// Returns a value; `None` for what is not real, not certain enough, or rarer than this is worth.
 fn value(expression: &Expression, point: &[(&str, f64)]) -> Option<Near> {
-    let of = |part: &Expression| value(part, point);
-    let near = match expression {
+    let near = |part: &Expression| value(part, point);
+    let result = match expression {
         Expression::Number(number) => Near::calculated(number.to_f64_fast(), number.is_int()),
         Expression::Symbol(name) => match point.iter().find(|(known, _)| known == name) {
             Some((_, coordinate)) => Near::exact(*coordinate),
             None => Near::rounded(constant(name)?),
         },
         Expression::Sum(items) => {
-            items.iter().try_fold(Near::exact(0.0), |sum, item| Some(sum.plus(of(item)?)))?
+            items.iter().try_fold(Near::exact(0.0), |sum, item| Some(sum.plus(near(item)?)))?
         }
         Expression::Product(items) => items
             .iter()
-            .try_fold(Near::exact(1.0), |product, item| Some(product.times(of(item)?)))?,
-        Expression::Negative(inner) => of(inner)?.times(Near::exact(-1.0)),
-        Expression::Quotient(top, bottom) => of(top)?.over(of(bottom)?)?,
+            .try_fold(Near::exact(1.0), |product, item| Some(product.times(near(item)?)))?,
+        Expression::Negative(inner) => near(inner)?.times(Near::exact(-1.0)),
+        Expression::Quotient(top, bottom) => near(top)?.over(near(bottom)?)?,
         Expression::Power(base, exponent) => {
-            let (base, exponent) = (of(base)?, of(exponent)?);
+            let (base, exponent) = (near(base)?, near(exponent)?);
             if exponent.is_small_integer() {
                 base.to_integer(exponent.value)?
             } else {
@@ -63,19 +63,19 @@ fn value(expression: &Expression, point: &[(&str, f64)]) -> Option<Near> {
         }
         Expression::Root(radicand, index) => {
             let part = Near::exact(1.0).over(Near::exact(f64::from(*index)))?;
-            of(radicand)?.logarithm()?.times(part).exponential()?
+            near(radicand)?.logarithm()?.times(part).exponential()?
         }
         Expression::Function(name, parts) => {
             let [argument] = parts.as_slice() else {
                 let ("logarithm", [base, argument]) = (name.as_str(), parts.as_slice()) else {
                     return None;
                 };
-                return of(argument)?.logarithm()?.over(of(base)?.logarithm()?);
+                return near(argument)?.logarithm()?.over(near(base)?.logarithm()?);
             };
-            function(name, of(argument)?)?
+            function(name, near(argument)?)?
         }
     };
-    (near.value.is_finite() && near.error.is_finite()).then_some(near)
+    (result.value.is_finite() && result.error.is_finite()).then_some(result)
 }
 
 fn constant(name: &str) -> Option<f64> {
