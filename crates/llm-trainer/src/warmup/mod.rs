@@ -398,7 +398,7 @@ mod tests {
         ];
         for (from, to, expected) in cases {
             let message = refusal(from, to);
-            assert!(message.starts_with("DIR/warmup.toml: "), "{message}");
+            assert!(message.starts_with("DIR/warmup.toml:"), "{message}");
             assert!(message.contains(expected), "{message}");
             assert_eq!(message.lines().count(), 1, "{message}");
         }

@@ -29,6 +29,11 @@ impl Comparison {
         if bounds.is_some() || others.is_some() {
             return self.chains(bounds.as_ref().unwrap_or(left), others.as_ref().unwrap_or(right));
         }
+        // `y = f(x)` and `y = g(x)` differ as their values do, unlike residues and families of numbers.
+        let alike = solved(left).zip(solved(right)).filter(|(a, b)| a.0 == b.0);
+        if let Some(((label, a), (other, b))) = alike {
+            return self.behind_labels([label, other], a, b);
+        }
         if self.same_relation(left, right)? || self.same_recurrence(left, right)? {
             return Ok((true, Rung::Relation));
         }
@@ -52,12 +57,7 @@ impl Comparison {
             (relation::labelled(left), relation::labelled(right))
             && relation::same_label(a_label, b_label)
         {
-            let solutions = [a_label, b_label].into_iter().all(is_solution);
-            // The values of two equations with one label were compared as their sides.
-            let compared = a_label == b_label && is_equation(left) && is_equation(right);
-            let equal =
-                !compared && self.compare(a, b)?.0 || solutions && self.rescaled_solution(a, b)?;
-            return Ok((equal, Rung::Relation));
+            return self.behind_labels([a_label, b_label], a, b);
         }
         if let Some((values, moved)) = with_labels_moved(left, right) {
             return Ok((self.ordered(values, &moved)?.0, Rung::Relation));
@@ -80,6 +80,13 @@ impl Comparison {
             }
         }
         self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
+    }
+
+    /// Compares the values of two labels; solutions of a differential equation up to the size of a constant.
+    fn behind_labels(&mut self, labels: [&Node; 2], a: &Node, b: &Node) -> Result<Finding> {
+        let solutions = labels.into_iter().all(is_solution);
+        let equal = self.compare(a, b)?.0 || solutions && self.rescaled_solution(a, b)?;
+        Ok((equal, Rung::Relation))
     }
 
     /// Returns the first and last side of a chain of equations, if those between agree with the last.
@@ -108,14 +115,6 @@ impl Comparison {
         let backwards: Vec<Relation> = b_relations.iter().rev().map(|r| r.flipped()).collect();
         if a_relations == b_relations && self.ordered(a, b)?.0 {
             return Ok(true);
-        }
-        // `y = f(x)` and `y = g(x)` differ as their values do, unlike residues and families of numbers.
-        let solved = |sides: &[Node]| {
-            let label = sides[0].symbol().filter(|_| !sides[1].is_residue());
-            label.is_some_and(|name| !sides[1].names().contains(name))
-        };
-        if is_equation(left) && is_equation(right) && a[0] == b[0] && solved(a) && solved(b) {
-            return Ok(false);
         }
         let reversed: Vec<Node> = b.iter().rev().cloned().collect();
         if a_relations == backwards && self.ordered(a, &reversed)?.0 {
@@ -439,6 +438,13 @@ const EXPONENTS: std::ops::RangeInclusive<isize> = -60..=60;
 /// Returns the number of decimal places of a number, up to ten.
 fn places(decimal: &Rational) -> Option<u32> {
     (0..=10).find(|places| (decimal / super::last_place(*places)).is_int())
+}
+
+/// Returns the sides of an equation that is solved for a name on its left.
+fn solved(node: &Node) -> Option<(&Node, &Node)> {
+    let ([label, value], _) = chain(node).filter(|_| is_equation(node))? else { return None };
+    let name = label.symbol().filter(|_| !value.is_residue())?;
+    (!value.names().contains(name)).then_some((label, value))
 }
 
 /// Returns true for `y` or `y(x)`, the solution of a differential equation.

@@ -162,5 +162,5 @@ fn a_file_is_read_as_standard_input_is() {
     let missing = softmax_sim(&["entropy-change", "no-such-file.jsonl"], "");
     assert_eq!(missing.status.code(), Some(2));
     let problem = String::from_utf8_lossy(&missing.stderr).into_owned();
-    assert!(problem.starts_with("error: cannot open no-such-file.jsonl: "), "{problem}");
+    assert!(problem.starts_with("error: no-such-file.jsonl: cannot open: "), "{problem}");
 }
