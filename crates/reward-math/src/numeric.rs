@@ -67,10 +67,7 @@ pub(crate) fn compare(left: &Expression, right: &Expression, fuel: &mut u64) -> 
     // Names are collected and points are chosen before anything is calculated.
     let Some(rest) = fuel.checked_sub(40) else { return Enclosures::Unknown };
     *fuel = rest;
-    let mut variables = Variables::new();
-    for side in [left, right] {
-        side.each_variable(false, &mut |name, whole| *variables.entry(name).or_default() |= whole);
-    }
+    let variables = variables_of([left, right]);
     if variables.is_empty() {
         constants(left, right, fuel)
     } else {
@@ -78,12 +75,17 @@ pub(crate) fn compare(left: &Expression, right: &Expression, fuel: &mut u64) -> 
     }
 }
 
-/// Returns true if two expressions certainly differ at the first point of [`compare`], which proves what this sees.
-pub(crate) fn certainly_differ(left: &Expression, right: &Expression) -> bool {
+fn variables_of<'a>(sides: [&'a Expression; 2]) -> Variables<'a> {
     let mut variables = Variables::new();
-    for side in [left, right] {
+    for side in sides {
         side.each_variable(false, &mut |name, whole| *variables.entry(name).or_default() |= whole);
     }
+    variables
+}
+
+/// Returns true if two expressions certainly differ at the first point of [`compare`], which proves what this sees.
+pub(crate) fn certainly_differ(left: &Expression, right: &Expression) -> bool {
+    let variables = variables_of([left, right]);
     let sampling =
         Sampling { variables: &variables, steps: false, bars: false, reach: Rational::ONE };
     let near = |(name, value): (_, Rational)| (name, value.to_f64_fast());

@@ -1,9 +1,11 @@
 //! Plain language: words, choices, units, numbers written as words.
 
+mod clock;
 mod comma;
 mod measure;
 mod number;
 
+pub(crate) use clock::clock;
 pub(crate) use comma::{with_decimal_point, without_points, writes_decimal_commas};
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, only_number, part};
@@ -13,7 +15,7 @@ use std::sync::LazyLock;
 
 use regex::Captures;
 
-use crate::table::{Table, captured, lists, pattern, phrases, tail, unwrapped, without};
+use crate::table::{Table, captured, lists, pattern, phrases, tail, unwrapped};
 
 /// One wording for phrases of equal meaning.
 static SYNONYMS: LazyLock<Table> =
@@ -82,7 +84,7 @@ pub(crate) fn normalise(folded: &str) -> Option<String> {
     }
     // "Such an integer does not exist", "there is no such pair"
     let none = pattern!(
-        r"^(?:exist )?no such (?:[a-z]+ ){1,2}exist$|^exist no such [a-z]+(?: [a-z]+)?$|^such (?:[a-z]+ ){1,3}(?:does?|do|can) ?not exist$|^does? not exist such [a-z]+(?: [a-z]+)?$"
+        r"^(?:exist )?no such (?:[a-z]+ ?){1,3}$|^such (?:[a-z]+ ){1,3}(?:does?|do|can) ?not exist$|^does? not exist such [a-z]+(?: [a-z]+)?$"
     );
     let synonym = SYNONYMS.name(&joined);
     let synonym = synonym
@@ -165,9 +167,7 @@ pub(crate) fn stated(folded: &str) -> Option<String> {
     }
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     // "El sistema no tiene solución"
-    let none = pattern!(
-        r"(?:^|\b)(?:‹says that there is none›)$|^no such (?:[a-z]+ ){1,3}exists?$|^there (?:are|is) no such (?:[a-z]+ ?){1,3}$"
-    );
+    let none = pattern!(r"(?:^|\b)(?:‹says that there is none›)$");
     if !formula && none.is_match(&plain) && !is_conditional(&plain) {
         return Some("no solution".to_owned());
     }
@@ -477,32 +477,4 @@ fn choice(text: &str) -> Option<(char, &str)> {
     // "A: 5, B: 3" gives values to two names.
     let named = label[0].ends_with(':') && pattern!(r"[,;] *(?:and )?[B-J] *:").is_match(behind);
     (!another && !named).then_some((letter, behind))
-}
-
-/// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".
-pub(crate) fn clock(folded: &str) -> Option<String> {
-    const LONGEST: usize = 64;
-    const DECORATION: [&str; 12] =
-        ["(", ")", "\\text", "\\!", "\\mathrm", "\\,", "\\;", "\\ ", " ", ".", "{", "}"];
-    // The end of "am", "pm", "noon", "midnight" or "Uhr".
-    let ends = ['m', 'M', 'n', 'N', 't', 'T', 'r', 'R'];
-    if folded.len() > LONGEST
-        || !folded.trim_end_matches(|c: char| !c.is_alphanumeric()).ends_with(ends)
-    {
-        return None;
-    }
-    let plain = without(&folded.to_lowercase(), &DECORATION);
-    let plain = match plain.as_str() {
-        "noon" => "12pm",
-        "midnight" | "12midnight" => "12am",
-        other => other,
-    };
-    // 14:20 Uhr
-    let day = pattern!("^([01]?[0-9]|2[0-3]):([0-5][0-9])uhr$").captures(plain);
-    if let Some(time) = day {
-        return Some(format!("clock {}:{}", time[1].parse::<u32>().ok()?, &time[2]));
-    }
-    let time = pattern!("^(1[0-2]|0?[1-9])(?::([0-5][0-9]))?(am|pm|noon)$").captures(plain)?;
-    let hours = time[1].parse::<u32>().ok()? % 12 + if &time[3] == "am" { 0 } else { 12 };
-    Some(format!("clock {hours}:{}", time.get(2).map_or("00", |minutes| minutes.as_str())))
 }
