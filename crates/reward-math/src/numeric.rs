@@ -75,7 +75,7 @@ pub(crate) fn compare(left: &Expression, right: &Expression, fuel: &mut u64) -> 
     }
 }
 
-fn variables_of<'a>(sides: [&'a Expression; 2]) -> Variables<'a> {
+fn variables_of(sides: [&Expression; 2]) -> Variables<'_> {
     let mut variables = Variables::new();
     for side in sides {
         side.each_variable(false, &mut |name, whole| *variables.entry(name).or_default() |= whole);
