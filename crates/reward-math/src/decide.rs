@@ -11,9 +11,9 @@ mod difference;
 mod evidence;
 mod facts;
 mod family;
+mod flat;
 mod group;
 mod inequality;
-mod line;
 mod mixed;
 mod progression;
 mod recurrence;
@@ -235,7 +235,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         || [readings, gold_readings].into_iter().any(|nodes| nodes.iter().any(Node::is_residue));
     if families && comparison.same_families(response, gold) == Some(true)
         || comparison.same_progression(response, gold) == Ok(true)
-        || comparison.same_line(response, gold)
+        || comparison.same_flat(response, gold)
     {
         return Decision::right(Rung::NormalForm, (0, 0));
     }

@@ -114,7 +114,7 @@ impl Gold {
             nearby::first_spelling(response, extracted),
             self.in_cents(response, extracted),
             nearby::closing_formula(extracted),
-            (extracted.rule == Rule::Phrase && self.options.last_number)
+            (matches!(extracted.rule, Rule::Phrase | Rule::Bold) && self.options.last_number)
                 .then(|| value_of_sentence(&extracted.text).map(str::to_owned))
                 .flatten(),
             nearby::behind_colon(extracted),
@@ -198,7 +198,8 @@ impl Gold {
         }
         // "(1) $x=3$; (2) $m\le 2$" at the end, in lines of their own.
         let lines = pattern!(r"(?m)(?:^[\s*>-]*|: )\((?:1|a|i)\)").find_iter(response).last();
-        if let Some(first) = lines.filter(|_| extracted.rule != Rule::Box)
+        let behind = |line: &regex::Match<'_>| line.start() > extracted.span.end;
+        if let Some(first) = lines.filter(|line| extracted.rule != Rule::Box || behind(line))
             && response.len() - first.start() <= nearby::LONGEST_SENTENCE
         {
             return Some(response[first.start()..].replace(['\n', '*', '$', '。'], " "));
@@ -229,7 +230,7 @@ impl Gold {
             return None;
         }
         let behind = pattern!(
-            r"^[}$]*\s?([a-zA-Zµμ]{1,3}[²³]?(?:/[a-z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
+            r"^[}$]*\s?([a-zA-Zµμ]{1,4}[²³]?(?:/[a-zA-Z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
         );
         let unit = captured(behind, &response[extracted.span.end..])?.as_str();
         let number = pattern!(r"^-?[0-9.,]+$").is_match(&extracted.text);

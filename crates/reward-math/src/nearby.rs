@@ -100,6 +100,8 @@ pub(crate) fn letter(response: &str, extracted: &Extracted) -> Option<String> {
     let inside = letter_behind(boxed).filter(|_| !words::takes_back(&boxed.to_lowercase()));
     let place = match extracted.rule {
         Rule::Box if inside.is_some() => extracted.span.start,
+        // "\boxed{A}. Option C is wrong."
+        Rule::Box if pattern!(r"^\(?[A-J]\)?$").is_match(boxed) => return None,
         Rule::Box => {
             // "The answer is (A) $\boxed{4\pi}$."
             let before =

@@ -1,7 +1,7 @@
 //! The last rung of the ladder: enclosures by interval arithmetic with outward rounding.
 //!
-//! Disjoint enclosures prove that two values differ. Overlap counts as equality if constants agree to over a thousand
-//! bits, or expressions with variables agree at several random points. No two different answers of moderate size agree
+//! Disjoint enclosures prove that two values differ. Overlap counts as equality if constants agree to 384
+//! bits behind the point, or expressions with variables agree at several random points. No two different answers of moderate size agree
 //! that far, and no tolerance is involved.
 
 use dashu::Rational;
@@ -25,9 +25,9 @@ use complex::Complex;
 use real::{Arithmetic, Failure};
 
 /// Precisions at which constants are compared, in bits: most different constants differ at the first.
-const CONSTANT_BITS: [usize; 4] = [96, 320, ENOUGH_BITS, MOST_BITS];
+const CONSTANT_BITS: [usize; 4] = [96, ENOUGH_BITS, 1088, MOST_BITS];
 /// Precision at which constants that still overlap count as equal, in bits.
-const ENOUGH_BITS: usize = 1088;
+const ENOUGH_BITS: usize = 512;
 /// Bits behind the point that two constants must share to count as equal.
 const SPARE_BITS: usize = 384;
 /// Precision for numbers that are too large for this, in bits.
@@ -123,7 +123,7 @@ fn refined<T>(
                     return decision;
                 }
             }
-            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] if bits < ENOUGH_BITS => {}
+            [Err(Failure::Unclear), _] | [_, Err(Failure::Unclear)] if bits < MOST_BITS => {}
             _ => return None,
         }
     }

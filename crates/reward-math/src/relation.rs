@@ -12,7 +12,7 @@ use crate::words;
 
 pub(crate) use labels::{
     backwards, by_name, named_values, names_differ, points, roots_of_one, shared, spread,
-    tuples_of_one, values_of_labelled,
+    tuples_of_one, values_of_labelled, with_label_repeated,
 };
 pub(crate) use multiple::{cleared, proportional};
 pub(crate) use quantity::{extreme, segment};

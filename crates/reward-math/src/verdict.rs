@@ -101,7 +101,7 @@ pub enum Rung {
     Region,
     /// Normal forms of expressions over the rationals, radicals, π, variables and function atoms.
     NormalForm,
-    /// Enclosures by interval arithmetic: disjoint, or overlapping at over a thousand bits or at several random points.
+    /// Enclosures by interval arithmetic: disjoint, or overlapping at hundreds of bits or at several random points.
     Enclosure,
     /// The ground truth is a decimal of ten places or more, and the exact value is within one unit of the last.
     Rounding,

@@ -141,7 +141,10 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
         (!bounded && !concludes.is_match(&parts[2]) && !parts[1].ends_with('\\')).then_some(parts)
     })?;
     let rest = parts.get(1)?.as_str();
-    let bound = spelling(&parts[2]).replace("\\geq", "\\ge").replace("\\leq", "\\le");
+    let bound = spelling(&parts[2])
+        .replace("\\geq", "\\ge")
+        .replace("\\leq", "\\le")
+        .replace("\\neq", "\\ne");
     let bound = pattern!(r"\\?[A-Za-z]+").replace_all(&bound, |word: &Captures<'_>| {
         if word[0] == parts[3] { "_".to_owned() } else { word[0].to_owned() }
     });

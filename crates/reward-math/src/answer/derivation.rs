@@ -16,6 +16,7 @@ use crate::token::tokenize;
 use crate::words;
 pub(super) use rows::without_words_in_brackets;
 use rows::{bound, concluding, equations, rows, without_check, without_equality};
+use tail::defines_again;
 pub(super) use tail::{last_calculation, last_side, tail};
 
 /// Most rows of a derivation that is read.
@@ -68,6 +69,12 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let place = pattern!(r"(?:attained|achieved|reached|occurs?) (?:when|if)|(?:is|are) given")
         .replace_all(folded, "");
     if texts.len() > MOST_ROWS || words::is_conditional(&place.to_lowercase()) {
+        return None;
+    }
+    if in_line
+        && let Some((last, before)) = texts.split_last()
+        && defines_again(last, before)
+    {
         return None;
     }
     let mut rows: Vec<Row> = texts.into_iter().map(Row::read).collect();
@@ -309,7 +316,10 @@ fn says_the_same(step: &Node, last: &[Node]) -> bool {
         let below = last.iter().filter_map(named).find(|(other, _)| *other == label);
         // Residues of several moduli lead to one, a general solution to one of known constants.
         !value.is_residue()
-            && below.is_some_and(|(_, other)| value.names().is_subset(&other.names()))
+            && below.is_some_and(|(_, other)| {
+                // `f(x) = x` and `f(x) = 0`: the argument is known.
+                value.names().is_subset(&(&other.names() | &label.names()))
+            })
     })
 }
 

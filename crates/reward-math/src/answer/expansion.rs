@@ -112,7 +112,7 @@ pub(super) fn members(node: &Node) -> Option<Node> {
     let written = |value: &Node| {
         let value = value.plain()?;
         let calculated = |head: &Node| {
-            head.with(name, value).mapped(&mut |value| {
+            unnumbered(head, name).with(name, value).mapped(&mut |value| {
                 constant(value).map_or_else(|| value.clone(), Expression::Number)
             })
         };
@@ -120,6 +120,18 @@ pub(super) fn members(node: &Node) -> Option<Node> {
     };
     let items: Vec<Vec<Node>> = values.iter().map(written).collect::<Option<_>>()?;
     Some(Node::List { open, close, items: items.concat() })
+}
+
+/// Returns `z = e^{2\pi i k/5}` for `z_k = e^{2\pi i k/5}`, of the index `k`.
+fn unnumbered(head: &Node, index: &str) -> Node {
+    let Node::Chain { sides, .. } = head else { return head.clone() };
+    let label = sides[0].symbol().and_then(|label| Some((label, label.split_once('_')?)));
+    match label {
+        Some((label, (name, place))) if place.trim_matches(['{', '}']) == index => {
+            head.renamed(label, name)
+        }
+        _ => head.clone(),
+    }
 }
 
 /// Returns the index and its integers: `k = 0, 1, 2`, `k \in \{0, 1, 2\}`, `0 \le k \le 2`.

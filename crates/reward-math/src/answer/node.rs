@@ -155,7 +155,7 @@ pub(super) fn all_of(reading: &Node, name: &str, set: &str) -> Option<Node> {
     let sides = vec![member.clone(), Expression::symbol(&format!("\\mathbb {set}")).into()];
     let mut conditions = vec![Node::Chain { sides, relations: vec![Relation::In] }];
     let head = match reading {
-        Node::List { open: '(', .. } => reading.clone(),
+        Node::List { open: '(', .. } if set.len() == 1 => reading.clone(),
         Node::Chain { sides, .. } if set == "Z" && sides.len() == 3 && sides[1] == member => {
             conditions.push(reading.clone());
             member

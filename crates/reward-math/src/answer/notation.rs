@@ -2,26 +2,37 @@
 
 use std::borrow::Cow;
 
-use dashu::{Integer, Rational};
+use dashu::Integer;
 use regex::Captures;
 
-use super::Node;
+use super::{Node, Relation};
 use crate::expression::Expression;
 use crate::table::{pattern, without};
 
-/// Most partial quotients of a continued fraction, rows and columns of a span.
+/// Most partial quotients of a continued fraction, vectors and coordinates of a span.
 const MOST: usize = 16;
 
-/// Returns the value of `[1; 2, 3]`, `[1; \overline{2, 3}]` and `[1; 2, 2, 2, \ldots]`.
-pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
+/// Replaces `[1; 2, 3]`, `[1; \overline{2, 3}]` and `[1; 2, 2, 2, \ldots]` by their values; `None` if there is none.
+pub(super) fn with_continued_fractions(folded: &str) -> Option<String> {
     let notation = pattern!(
-        r"^\[\s*(-?[0-9]{1,9})\s*;\s*((?:[0-9]{1,9}\s*,\s*)*)(?:\\overline\s*\{([0-9,\s]{1,64})\}|([0-9]{1,9})|(\\[lc]?dots))\s*\]$"
+        r"\[\s*(-?[0-9]{1,9})\s*;\s*((?:[0-9]{1,9}\s*,\s*)*)(?:\\overline\s*\{([0-9,\s]{1,64})\}|([0-9]{1,9})|(\\[lc]?dots))\s*\]"
     );
     if !folded.contains('[') || !folded.contains(';') {
         return None;
     }
     let plain = pattern!(r"\\(?:left|right|[,;!\x20])").replace_all(folded, "");
-    let parts = notation.captures(plain.trim())?;
+    let mut any = false;
+    let value = |parts: &Captures<'_>| {
+        let value = continued_fraction(parts);
+        any |= value.is_some();
+        value.unwrap_or_else(|| parts[0].to_owned())
+    };
+    let replaced = notation.replace_all(&plain, value).into_owned();
+    any.then_some(replaced)
+}
+
+/// Returns the value of a continued fraction in LaTeX, from its parts: the first quotient, others, the period, the last, dots.
+fn continued_fraction(parts: &Captures<'_>) -> Option<String> {
     let numbers = |text: &str| -> Option<Vec<Integer>> {
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
         parts.map(|part| part.parse().ok()).collect()
@@ -47,84 +58,49 @@ pub(super) fn continued_fraction(folded: &str) -> Option<Expression> {
         let start = [1, 0, 0, 1].map(Integer::from);
         numbers.iter().fold(start, |[a, b, c, d], n| [&a * n + b, a, &c * n + d, c])
     };
-    let before = convergents(&first);
-    let number = |value: Integer| Expression::Number(Rational::from(value));
+    let [top, top_start, bottom, bottom_start] = convergents(&first);
     if period.is_empty() {
-        let [top, _, bottom, _] = before;
-        return Some(Expression::Number(Rational::from_parts_signed(top, bottom)));
+        return Some(format!("\\frac{{{top}}}{{{bottom}}}"));
     }
     // `t = (a t + b) / (c t + d)`
     let [a, b, c, d] = convergents(&period);
     let spread = d - a;
-    let root = Expression::root(number(&spread * &spread + Integer::from(4) * &c * b), 2);
-    let rest = (number(-spread) + root) / number(Integer::from(2) * c);
-    let line = |slope, start| number(slope) * rest.clone() + number(start);
-    let [top, top_start, bottom, bottom_start] = before;
-    Some(line(top, top_start) / line(bottom, bottom_start))
+    let radicand = &spread * &spread + Integer::from(4) * &c * b;
+    let rest = format!("\\frac{{\\sqrt{{{radicand}}}-({spread})}}{{{}}}", Integer::from(2) * c);
+    Some(format!("\\frac{{{top}{rest}+({top_start})}}{{{bottom}{rest}+({bottom_start})}}"))
 }
 
-/// Returns the reduced basis of `\operatorname{span}\{(1, -2)\}` in words, from the vectors behind its name.
-pub(super) fn span(vectors: &Node) -> Option<String> {
+/// Returns the sums of multiples of the vectors of `\operatorname{span}\{(1, -2)\}`, from what stands behind its name.
+pub(super) fn span(vectors: &Node) -> Option<Node> {
     let vectors = match vectors {
         Node::List { open: '{', items, .. } => items.as_slice(),
         one => std::slice::from_ref(one),
     };
-    // Small ones: elimination multiplies their lengths.
-    let number = |entry: &Expression| {
-        let small = |value: &Rational| {
-            i32::try_from(value.numerator()).is_ok()
-                && i32::try_from(value.denominator().clone()).is_ok()
-        };
-        entry.literal().filter(small)
-    };
-    let vector = |vector: &Node| -> Option<Vec<Rational>> {
+    let entries = |vector: &Node| -> Option<Vec<Expression>> {
         match vector {
             Node::List { open: '(' | '[', items, .. } => {
-                items.iter().map(|item| number(item.plain()?)).collect()
+                items.iter().map(|item| item.plain().cloned()).collect()
             }
-            Node::Matrix(rows) => rows.iter().flatten().map(number).collect(),
+            Node::Matrix(rows) => Some(rows.concat()),
             _ => None,
         }
     };
-    let mut rows: Vec<Vec<Rational>> = vectors.iter().map(vector).collect::<Option<_>>()?;
+    let rows: Vec<Vec<Expression>> = vectors.iter().map(entries).collect::<Option<_>>()?;
     let width = rows.first()?.len();
     if rows.len() > MOST || width > MOST || rows.iter().any(|row| row.len() != width) {
         return None;
     }
-    let mut rank = 0;
-    for column in 0..width {
-        let Some(pivot) = (rank..rows.len()).find(|row| rows[*row][column] != Rational::ZERO)
-        else {
-            continue;
-        };
-        rows.swap(rank, pivot);
-        let leading = rows[rank][column].clone();
-        let reduced: Vec<Rational> = rows[rank].iter().map(|entry| entry / &leading).collect();
-        for (place, row) in rows.iter_mut().enumerate() {
-            let factor = row[column].clone();
-            if place == rank {
-                row.clone_from(&reduced);
-            } else {
-                row.iter_mut().zip(&reduced).for_each(|(entry, part)| *entry -= &factor * part);
-            }
-        }
-        rank += 1;
-    }
-    rows.truncate(rank);
-    let row =
-        |row: &Vec<Rational>| row.iter().map(Rational::to_string).collect::<Vec<_>>().join(" ");
-    Some(format!("span {}", rows.iter().map(row).collect::<Vec<_>>().join(", ")))
-}
-
-/// Returns the vector of `\{t(1, 2) : t \in \mathbb{R}\}`, which is the span of that vector.
-pub(super) fn line(folded: &str) -> Option<&str> {
-    let multiples = pattern!(concat!(
-        r"^(?:\\left)?\\\{(?:\s|\\[,;])*([a-z])(?:\s|\\,|\\cdot\b)*",
-        r"((?:\\left)?\([^()a-z]*(?:\\right)?\)|\\begin\{[pb]matrix\}[^a-z]*\\end\{[pb]matrix\})",
-        r"(?:\s|\\[,;])*(?::|\\mid\b|\||\\middle\|)(?:\s|\\[,;])*([a-z])\s*\\in\s*\\math(?:bb|bf)\s*\{?\s*R\s*\}?(?:\s|\\[,;])*(?:\\right)?\\\}$",
-    ));
-    let parts = multiples.captures(folded).filter(|parts| parts[1] == parts[3])?;
-    Some(parts.get(2)?.as_str())
+    let name = |place: usize| Expression::symbol(&format!("t_{place}"));
+    let coordinate = |column: usize| {
+        let terms = rows.iter().enumerate().map(|(place, row)| name(place) * row[column].clone());
+        Node::from(Expression::sum(terms.collect()))
+    };
+    let running = |place: usize| Node::Chain {
+        sides: vec![name(place).into(), Expression::symbol("\\mathbb R").into()],
+        relations: vec![Relation::In],
+    };
+    let head = Box::new(Node::tuple((0..width).map(coordinate).collect()));
+    Some(Node::Builder { head, conditions: (0..rows.len()).map(running).collect() })
 }
 
 /// Returns `n \equiv 0, 1 \pmod 3` for `n \not\equiv 2 \pmod 3`, and the like for "all integers n not divisible by 3".

@@ -78,8 +78,6 @@ pub(super) fn readings(
     if folded.len() <= MAX_WRITTEN_OUT {
         readings.extend(expansion::members(&readings[0]));
     }
-    let span = notation::line(folded).and_then(read).and_then(|vector| notation::span(&vector));
-    readings.splice(0..0, span.map(Node::Words));
     if readings.len() > 1 && unread.take().is_some() {
         // The value that a text with formulas asserts, not its words.
         readings.remove(0);
@@ -106,7 +104,6 @@ fn notations(folded: &str) -> Option<Node> {
         logic::statement(folded)
             .or_else(|| logic::cycles(folded))
             .or_else(|| notation::decision(folded).map(str::to_owned))
-            .or_else(span)
     };
     spelling::in_base(folded)
         .map(|number| Expression::Number(number).into())
@@ -116,6 +113,7 @@ fn notations(folded: &str) -> Option<Node> {
         .or_else(parts)
         .or_else(|| named(folded).map(Node::bare))
         .or_else(|| words().map(Node::Words))
+        .or_else(span)
 }
 
 /// Returns the members of `2 \to 3 \to 5` and `A \to B \to D` in their order; `p \to q \to r` is a statement.
@@ -189,7 +187,7 @@ fn others(folded: &str, first: &Node) -> Vec<Node> {
         diverges.then(|| Node::Words("diverges".to_owned())),
         starred(folded),
         measured,
-        notation::continued_fraction(folded).map(Node::from),
+        notation::with_continued_fractions(folded).and_then(|text| read(&text)),
         permutation.map(Node::Words),
         other,
         timed.flatten(),

@@ -103,7 +103,8 @@ impl Comparison {
                 }
                 _ => {}
             }
-            return self.matched(a, b, bare);
+            let [a, b] = [a, b].map(relation::with_label_repeated);
+            return self.matched(&a, &b, bare);
         }
         // Three numbers are no interval.
         let listed = |open: &char| *open == '(' || *open == '[' && a.len() > 2;

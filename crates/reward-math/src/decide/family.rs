@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use dashu::Rational;
-use dashu::base::Signed;
 
 use super::difference::Difference;
 use super::{Comparison, Result};
@@ -66,7 +65,7 @@ impl Comparison {
                 self.algebra.normalise(&(part / unit.step[0].clone())).ok()?.as_constant()
             };
             let start = relative(start.clone() - unit.offset[0].clone())?;
-            parts.push((start, relative(step.clone()).filter(Rational::is_positive)?));
+            parts.push((start, relative(step.clone()).filter(|step| *step > Rational::ZERO)?));
         }
         let fits = |modulus: &Rational| {
             let mut turns = parts.iter().map(|(_, step)| modulus / step);

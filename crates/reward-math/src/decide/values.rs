@@ -39,6 +39,14 @@ impl Comparison {
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
         }
+        // `n \text{ even}` and `n \text{ odd}`: kinds of numbers.
+        if let (Some(kind), Some(other)) = (a_unit, b_unit)
+            && a.as_symbol().is_some()
+            && ![kind, other].into_iter().any(words::is_measure)
+            && !words::same(kind, other)
+        {
+            return self.shapes(Rung::Words, kind, other);
+        }
         if named_alike(a, b) || self.same_arguments(a, b)? {
             return Ok((true, Rung::NormalForm));
         }

@@ -10,6 +10,9 @@ use crate::table::{captured, pattern, tail};
 /// Most neighbouring boxes that form one answer.
 const MAX_BOXES: usize = 64;
 
+/// Longest label of a box that is read, in bytes.
+const LONGEST_LABEL: usize = 64;
+
 /// Returns the content of the last closed box, together with boxes directly before it: `\\boxed{1}` and `\\boxed{2}`.
 pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     let mut boxes: Vec<(usize, Range<usize>)> = Vec::new();
@@ -39,8 +42,17 @@ pub(super) fn last_boxes(response: &str) -> Option<Extracted> {
     let before = boxes.windows(2).rev().take(MAX_BOXES).take_while(joined).count();
     let boxes = boxes.split_off(boxes.len().checked_sub(before + 1)?);
     let span = boxes[0].1.start..boxes[before].1.end;
-    if let [(_, only)] = boxes.as_slice() {
-        return Some(Extracted::new(response, Rule::Box, only.clone()));
+    if let [(start, only)] = boxes.as_slice() {
+        let extracted = Extracted::new(response, Rule::Box, only.clone());
+        // `\frac{dx}{dy} = \boxed{2y}` says nothing of `\frac{dy}{dx}`.
+        let derivative = pattern!(r"(\\[dt]?frac\s*\{\s*d[^{}]*\}\s*\{\s*d[^{}]*\}\s*=\s*)$");
+        let label = captured(derivative, tail(&response[..*start], LONGEST_LABEL));
+        return Some(match label.filter(|_| !extracted.text.contains('=')) {
+            Some(label) => {
+                Extracted { text: [label.as_str(), &extracted.text].concat(), ..extracted }
+            }
+            None => extracted,
+        });
     }
     Some(Extracted { text: contents(response, &boxes).join(", "), rule: Rule::Box, span })
 }

@@ -45,9 +45,13 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     // "Yes, it is."
     let verdict =
         pattern!(r"^(?:\*\*[A-Z][a-z ]+:\*\* |[A-Z][a-z]+: )?(?:So )?([Yy]es|[Nn]o)\b[,.!]");
-    // "They lack 500 sheets, so no, there is not enough."
-    let concluded = pattern!(r"(?:^So|, so|,) (yes|no)(?:,| [—–-]) ");
-    let phrase = captured(none, last).or_else(|| captured(verdict, last)).filter(|_| plain);
+    // "They lack 500 sheets, so no, there is not enough.", "Therefore, **no**, they are not."
+    let concluded = pattern!(r"(?:^So|, so|,) \**(yes|no)\**(?:,| [—–-]) ");
+    // "The sides give $-1$ and $1$; hence the limit does not exist."
+    let concludes = pattern!(r"(?i)^\s*(?:so|hence|thus|therefore),? [^$0-9\\=]*$");
+    let stands = plain || last.rsplit([';', ',']).next().is_some_and(|end| concludes.is_match(end));
+    let none = captured(none, last).filter(|_| stands);
+    let phrase = none.or_else(|| captured(verdict, last).filter(|_| plain));
     let everywhere = pattern!(
         r"(?i)^(?:(?:so|thus|hence|therefore),? )?the (?:inequality|equation|identity|statement|relation) (?:holds|is (?:true|valid|satisfied)) for ((?:every|all|any) real(?: numbers?| values?)?)(?: of)? \$[a-z]\$[.!*]*$"
     );
@@ -188,7 +192,7 @@ fn clause(sentence: &str) -> usize {
         r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than|i\.e\.,? all|which (?:is|are) (?:all|the|exactly)|an? [0-9.]+ ?% chance",
         r"|an? [a-z ]{1,30}(?:after|before)|(?:the|its|their) [^,]{1,60} being|where (?:the|all|each|both) [^=$]*$|at a distance|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
         r"|(?:\$?[0-9./]+%?|[a-z]+)(?: [a-z]+){0,3} (?:‹compares quantities›) than|or [0-9.]+ ?(?:%|percent)|so (?:that|this)(?: is|['’]s) an?|after [a-z]+ing|for [0-9]+ itself|and [0-9.]+ would",
-        r"|[\w-]+(?: of|(?: thirds?| quarters?) of) (?:which|whom|them|the))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
+        r"|[\w-]+(?: of|(?: thirds?| quarters?) of) (?:which|whom|them|the))\b|,? (?:‹breaks a clause›) |[，,：:](?:而不是|因为|它是|它既)| for all (?:real )?\$",
         r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:‹approximates›) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));
     // "**36** integers are divisible by neither 4 nor 5."
@@ -210,7 +214,10 @@ fn clause(sentence: &str) -> usize {
         // "34 are possible, but since one does not write, 35 are needed."
         let from = head.strip_suffix(" and").unwrap_or(head).len();
         let leads = pattern!(r"^,? (?:and|but) (?:since|because|as)\b").is_match(&sentence[from..]);
-        has_value(head) && !inserted && !unreal && !leads && !asked.is_match(tail)
+        // "…; hence the limit does not exist."
+        let concluding = pattern!(r"^; (?:so|hence|thus|therefore)\b").is_match(cut.as_str());
+        let cuts = !inserted && !unreal && !leads && !concluding;
+        has_value(head) && cuts && !asked.is_match(tail)
     });
     // "12 of the 40 students"
     let part = pattern!(

@@ -197,6 +197,10 @@ fn announcement(rest: &str, anchor: &str) -> Option<usize> {
     // "the answer (in metres) is 5"
     let aside = pattern!(r"^\([a-z' ]{1,40}\)").find(text).map_or(0, |aside| aside.end());
     text = text[aside..].trim_start_matches(EMPHASIS);
+    // "the answer is not 5 but 6"
+    if let Some(instead) = pattern!(r"^is not [^.,;\n]{1,24},? but ").find(text) {
+        return Some(rest.len() - text.len() + instead.end());
+    }
     let chinese = matches!(anchor, "故选" | "应选" | "选项");
     if phrases("announces a letter").contains(&anchor) {
         let skipped = rest.len() - rest.trim_start_matches([':', '：', ' ', '(', '（', '*']).len();

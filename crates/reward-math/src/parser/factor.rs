@@ -35,14 +35,19 @@ pub(crate) fn in_base(digits: &str, base: i32) -> Option<Rational> {
 impl Parser {
     /// Parses a primary with its postfixes: powers, factorials, degrees.
     pub(super) fn factor(&mut self) -> Result<Expression> {
+        let start = self.position;
         let mut base = self.primary()?;
+        // A tuple with the mark of a column is that column.
+        let bracket = matches!(self.kind_at(start), Some(Kind::Symbol('(' | '[')));
+        let begins = |at| self.kind_at(at).is_some_and(|kind| kind.is_command("begin"));
+        let tuple = bracket && !(start..self.position).any(begins);
         let mut postfixes = 0;
         loop {
             if matches!(self.peek(), Some(Kind::Symbol('^' | '\'')))
                 && base.holds_matrix()
                 && let Some(mark) = self.eat_transposition()
             {
-                base = Expression::function(mark, [base]);
+                base = if tuple { base } else { Expression::function(mark, [base]) };
             } else if let Some(side) = self.eat_side() {
                 base = Expression::function(&format!("^{side}"), [base]);
             } else if self.eat_power_sign() {

@@ -19,6 +19,14 @@ pub(crate) fn values_of_labelled(items: &[Node]) -> Option<Vec<Node>> {
     Some(all_labelled(items)?.into_iter().map(|(_, value)| value.clone()).collect())
 }
 
+/// Returns `x = 3, x = 4` for `x = 3, 4`; other lists as they are.
+pub(crate) fn with_label_repeated(items: &[Node]) -> Cow<'_, [Node]> {
+    let bare = |item: &Node| !item.is_chain();
+    let labels = all_labelled(items).filter(|_| items.iter().any(bare));
+    let equation = |(label, value): (&Node, &Node)| Node::equation(label.clone(), value.clone());
+    labels.map_or(Cow::Borrowed(items), |all| all.into_iter().map(equation).collect())
+}
+
 /// Returns the tuples of `(x, y) = (2, 3), (3, 2)`; other lists as they are.
 pub(crate) fn tuples_of_one(items: &[Node]) -> Cow<'_, [Node]> {
     let tuple = |node: &Node| matches!(node, Node::List { open: '(', .. });

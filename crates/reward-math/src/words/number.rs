@@ -59,10 +59,12 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
-    // "vingt-quatre"
+    // "vingt-quatre", "minus sieben"
     let joined = words.replace(' ', "-");
-    let foreign = FOREIGN.get(joined.as_str()).copied();
-    foreign.map(Rational::from).or_else(|| english_or_chinese(words))
+    let minus = phrases("minus").iter().find_map(|sign| joined.strip_prefix(*sign));
+    let foreign = FOREIGN.get(minus.unwrap_or(&joined)).map(|number| Rational::from(*number));
+    let signed = foreign.map(|number| if minus.is_some() { -number } else { number });
+    signed.or_else(|| english_or_chinese(words))
 }
 
 fn english_or_chinese(words: &str) -> Option<Rational> {

@@ -3,6 +3,12 @@
 use crate::table::{pattern, phrases, unwrapped, without};
 use crate::words;
 
+/// Returns true for `f(x) = 0` behind `f(x) = x`: two functions.
+pub(super) fn defines_again(statement: &str, before: &[impl AsRef<str>]) -> bool {
+    let label = pattern!(r"^\s*([a-zA-Z]\([a-z]\)\s*=)").captures(statement);
+    label.is_some_and(|label| before.iter().any(|text| text.as_ref().contains(&label[1])))
+}
+
 /// Returns the last statement of a derivation's last step, behind separators and words.
 ///
 /// `None` if that is all of the derivation and no chain of equations, or if its words take something back or make another value.
@@ -56,6 +62,9 @@ pub(in crate::answer) fn tail(folded: &str, last: &str) -> Option<String> {
     }
     let around = pattern!(r"^(?:[\s,.:=&]|\\[,;:!\x20])+|(?:[\s,.]|\\[,;:!\x20])+$");
     let statement = around.replace_all(&last[start..], "");
+    if defines_again(&statement, &[&last[..start]]) {
+        return None;
+    }
     let is_read = !statement.is_empty() && (statement != folded || is_chain(folded));
     is_read.then(|| statement.into_owned())
 }
