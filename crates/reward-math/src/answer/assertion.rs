@@ -1,7 +1,7 @@
 //! The last statement of a derivation or sentence, where the text as a whole is no value and no relation.
 
 use super::measure::is_copula;
-use super::{Node, list};
+use super::{Node, Relation, list};
 use crate::parser::Parser;
 use crate::table::{captured, mentions, pattern, phrases, single};
 use crate::token::{Kind, Token};
@@ -32,6 +32,15 @@ pub(super) fn asserted(tokens: &[Token]) -> Option<Node> {
         (Ok(Node::Words(_)) | Err(_), _) => {}
         // What is said beside an equation bounds it, but for the place of a value.
         (Ok(Node::Chain { .. }), _) if tail.iter().any(relates) && !beside_place => return None,
+        // "all odd integers n ≥ 3" are not all of these.
+        (Ok(Node::Chain { mut sides, relations }), Some(label))
+            if matches!(relations.as_slice(), [relation] if *relation != Relation::Equal)
+                && pattern!(r"\b(?:‹kind of number›)s?\b").is_match(&label) =>
+        {
+            let name = sides[0].symbol()?;
+            sides[0] = Node::Words([label.trim_end(), " ", name].concat());
+            return Some(Node::Chain { sides, relations });
+        }
         (Ok(node @ Node::Chain { .. }), _) | (Ok(node), None) => return Some(node),
         (Ok(node), Some(label)) => return Some(Node::equation(Node::Words(label), node)),
     }

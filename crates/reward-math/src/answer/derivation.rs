@@ -16,7 +16,6 @@ use crate::token::tokenize;
 use crate::words;
 pub(super) use rows::without_words_in_brackets;
 use rows::{bound, concluding, equations, rows, without_check, without_equality};
-use tail::defines_again;
 pub(super) use tail::{last_calculation, last_side, tail};
 
 /// Most rows of a derivation that is read.
@@ -69,12 +68,6 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
     let place = pattern!(r"(?:attained|achieved|reached|occurs?) (?:when|if)|(?:is|are) given")
         .replace_all(folded, "");
     if texts.len() > MOST_ROWS || words::is_conditional(&place.to_lowercase()) {
-        return None;
-    }
-    if in_line
-        && let Some((last, before)) = texts.split_last()
-        && defines_again(last, before)
-    {
         return None;
     }
     let mut rows: Vec<Row> = texts.into_iter().map(Row::read).collect();

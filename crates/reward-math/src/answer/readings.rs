@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use dashu::Rational;
 use regex::Captures;
 
-use super::{Node, Relation, assertion, expansion, logic, notation, spelling};
+use super::{Node, Relation, assertion, expansion, logic, notation, spelling, substance};
 use crate::expression::Expression;
 use crate::numeric;
 use crate::parser::{Parser, Result};
@@ -100,10 +100,17 @@ fn notations(folded: &str) -> Option<Node> {
         let spanned = folded.contains("pan").then(|| spanned.captures(folded))??;
         notation::span(&read(&spanned[1])?)
     };
+    // `2H_2 + O_2 \to 2H_2O`, of which no side is the answer.
+    let reaction = || {
+        let arrow = ["arrow", "harpoons", "\\to", "->"].iter().any(|sign| folded.contains(sign));
+        let spelled = arrow.then(|| spelling::spelling(folded))?;
+        (substance::formula(&spelled).as_ref() == Some(&spelled)).then_some(spelled)
+    };
     let words = || {
         logic::statement(folded)
             .or_else(|| logic::cycles(folded))
             .or_else(|| notation::decision(folded).map(str::to_owned))
+            .or_else(reaction)
     };
     spelling::in_base(folded)
         .map(|number| Expression::Number(number).into())

@@ -79,7 +79,19 @@ impl Comparison {
                 return self.chain_with(other, value);
             }
         }
-        self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone()))
+        self.estimates(left, right)
+    }
+
+    /// Compares the exact values of `\sqrt8 \approx 2.83` and `2\sqrt2 \approx 2.828`; other chains differ.
+    fn estimates(&mut self, left: &Node, right: &Node) -> Result<Finding> {
+        match relation::asserted(right) {
+            Some(Assertion { value, rounded: Some(_), .. })
+                if !left.has_variable() && !right.has_variable() =>
+            {
+                self.chain_with(left, value)
+            }
+            _ => self.differ(Rung::Relation, Difference::Relations(left.clone(), right.clone())),
+        }
     }
 
     /// Compares the values of two labels; solutions of a differential equation up to the size of a constant.
@@ -147,8 +159,10 @@ impl Comparison {
         else {
             return Ok(false);
         };
-        // What holds for all values says nothing of them.
-        if p.numerator.is_zero() && q.numerator.is_zero() {
+        // What holds for all values or for numbers says nothing of names.
+        if p.numerator.is_zero() && q.numerator.is_zero()
+            || !left.has_variable() && !right.has_variable()
+        {
             return Ok(false);
         }
         if relation::proportional(&mut self.algebra, (&p, *a_relation), (&q, *b_relation))? {

@@ -9,7 +9,7 @@ use super::{Comparison, Finding, Result};
 use crate::answer::{Node, Piece};
 use crate::expression::Expression;
 use crate::normal_form;
-use crate::relation;
+use crate::relation::{self, with_label_repeated};
 use crate::table::lists;
 use crate::verdict::{ParseError, Rung, Side};
 
@@ -103,8 +103,7 @@ impl Comparison {
                 }
                 _ => {}
             }
-            let [a, b] = [a, b].map(relation::with_label_repeated);
-            return self.matched(&a, &b, bare);
+            return self.matched(&with_label_repeated(a), &with_label_repeated(b), bare);
         }
         // Three numbers are no interval.
         let listed = |open: &char| *open == '(' || *open == '[' && a.len() > 2;

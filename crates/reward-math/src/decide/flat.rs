@@ -65,15 +65,14 @@ impl Comparison {
             }
             Node::Builder { head, conditions } => {
                 let running = conditions.iter().map(is_running).collect::<Option<Vec<_>>>();
-                match running {
-                    Some(names) => self.running(&coordinates(head), &names)?,
-                    None => {
-                        let names = coordinates(head);
-                        let names: Option<Vec<&str>> = names.iter().map(Node::symbol).collect();
-                        let stated = |condition: &&Node| condition.membership().is_none();
-                        let stated = conditions.iter().filter(stated).cloned().collect::<Vec<_>>();
-                        (self.implicit(&stated, &names?)?, declared.clone())
-                    }
+                if let Some(names) = running {
+                    self.running(&coordinates(head), &names)?
+                } else {
+                    let names = coordinates(head);
+                    let names: Option<Vec<&str>> = names.iter().map(Node::symbol).collect();
+                    let stated = conditions.iter().filter(|stated| stated.membership().is_none());
+                    let stated = stated.cloned().collect::<Vec<_>>();
+                    (self.implicit(&stated, &names?)?, declared.clone())
                 }
             }
             Node::List { open: ' ', items, .. } => {

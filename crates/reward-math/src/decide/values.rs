@@ -39,14 +39,6 @@ impl Comparison {
         if let Some(found) = self.residues(a, b)? {
             return Ok(found);
         }
-        // `n \text{ even}` and `n \text{ odd}`: kinds of numbers.
-        if let (Some(kind), Some(other)) = (a_unit, b_unit)
-            && a.as_symbol().is_some()
-            && ![kind, other].into_iter().any(words::is_measure)
-            && !words::same(kind, other)
-        {
-            return self.shapes(Rung::Words, kind, other);
-        }
         if named_alike(a, b) || self.same_arguments(a, b)? {
             return Ok((true, Rung::NormalForm));
         }
@@ -126,6 +118,14 @@ impl Comparison {
         (a, a_unit): (&Expression, Option<&str>),
         (b, b_unit): (&Expression, Option<&str>),
     ) -> Result<Option<Finding>> {
+        // `n \text{ even}` and `n \text{ odd}`: kinds of numbers.
+        if let (Some(kind), Some(other)) = (a_unit, b_unit)
+            && a.as_symbol().is_some()
+            && ![kind, other].into_iter().any(words::is_measure)
+            && !words::same(kind, other)
+        {
+            return self.shapes(Rung::Words, kind, other).map(Some);
+        }
         // "3 dozen" is 36, and 3 of something that the other side leaves out.
         let dozens =
             |unit: Option<&str>| unit.is_some_and(|unit| unit.split(' ').next() == Some("dozen"));

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
+use regex::Match;
+
 use crate::table::{captured, lists, pattern, phrases, single};
 use crate::words;
 
@@ -38,20 +40,12 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let last = &text[start..];
     let signs = |text: &str| text.contains(|c: char| c.is_ascii_digit() || matches!(c, '$' | '\\'));
     let plain = !signs(last) && !last.contains('=');
-    // "As these differ, the limit does not exist."
-    let none = pattern!(
-        r"(?i)\b(does not exist|do not exist|undefined|diverges|doesn['’]t exist|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
-    );
     // "Yes, it is."
     let verdict =
         pattern!(r"^(?:\*\*[A-Z][a-z ]+:\*\* |[A-Z][a-z]+: )?(?:So )?([Yy]es|[Nn]o)\b[,.!]");
     // "They lack 500 sheets, so no, there is not enough.", "Therefore, **no**, they are not."
     let concluded = pattern!(r"(?:^So|, so|,) \**(yes|no)\**(?:,| [—–-]) ");
-    // "The sides give $-1$ and $1$; hence the limit does not exist."
-    let concludes = pattern!(r"(?i)^\s*(?:so|hence|thus|therefore),? [^$0-9\\=]*$");
-    let stands = plain || last.rsplit([';', ',']).next().is_some_and(|end| concludes.is_match(end));
-    let none = captured(none, last).filter(|_| stands);
-    let phrase = none.or_else(|| captured(verdict, last).filter(|_| plain));
+    let phrase = absence(last, plain).or_else(|| captured(verdict, last).filter(|_| plain));
     let everywhere = pattern!(
         r"(?i)^(?:(?:so|thus|hence|therefore),? )?the (?:inequality|equation|identity|statement|relation) (?:holds|is (?:true|valid|satisfied)) for ((?:every|all|any) real(?: numbers?| values?)?)(?: of)? \$[a-z]\$[.!*]*$"
     );
@@ -104,6 +98,18 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
         .checked_sub(1)
         .filter(|before| lists("minus negative", &last[words[*before].clone()].to_lowercase()));
     Some(start + words[sign.unwrap_or(from)].start..start + words[to].end)
+}
+
+/// Returns the end of "As these differ, the limit does not exist.", and "no solutions" in words of any kind.
+///
+/// A sentence with formulas must conclude so: "The sides give $-1$ and $1$; hence the limit does not exist."
+fn absence(last: &str, plain: bool) -> Option<Match<'_>> {
+    let none = pattern!(
+        r"(?i)\b(does not exist|do not exist|undefined|diverges|doesn['’]t exist|(?:does not|doesn.t) have any (?:real )?solutions?|no (?:real |such )?(?:solutions?|roots?|integers?|numbers?))[.!*]*$"
+    );
+    let concludes = pattern!(r"(?i)^\s*(?:so|hence|thus|therefore),? [^$0-9\\=]*$");
+    let stands = plain || last.rsplit([';', ',']).next().is_some_and(|end| concludes.is_match(end));
+    captured(none, last).filter(|_| stands)
 }
 
 /// Returns the start of the last sentence.

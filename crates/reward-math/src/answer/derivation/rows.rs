@@ -1,5 +1,6 @@
 //! Splitting of a text into the steps of a derivation.
 
+use super::tail::defines_again;
 use regex::Captures;
 
 use crate::answer::assertion::objects;
@@ -115,7 +116,14 @@ pub(super) fn rows(folded: &str) -> Option<Vec<String>> {
         }
     }
     rows.push(row);
-    (rows.len() > 1 || inside.is_some() || concludes).then(|| merged(&rows))
+    let steps = (rows.len() > 1 || inside.is_some() || concludes) && !are_points(&rows);
+    steps.then(|| merged(&rows))
+}
+
+/// Returns true for points below each other, which are a list.
+fn are_points(rows: &[String]) -> bool {
+    let point = pattern!(r"^\s*(?:\\left)?\([^()=]*,[^()=]*\)[\s,.;]*$");
+    rows.len() > 1 && rows.iter().all(|row| point.is_match(row))
 }
 
 /// Marks the places before checks and remarks by `\aside`, and words of conclusion by `\so`.
@@ -253,5 +261,7 @@ pub(super) fn equations(folded: &str) -> Option<Vec<String>> {
     // "p = 0, p = 1, or p = 2": alternatives are one answer. "18, which has 6 divisors": a remark.
     let alternative = pattern!(r"^(?:\s|\\[,;\x20]|\\text\s*\{)*(?:‹no equation›)\b");
     let listed = |part: &String| part.contains('=') && !alternative.is_match(part);
-    (parts.len() > 1 && parts.iter().all(listed)).then_some(parts)
+    let (last, before) = parts.split_last()?;
+    let steps = !before.is_empty() && parts.iter().all(listed) && !defines_again(last, before);
+    steps.then_some(parts)
 }
