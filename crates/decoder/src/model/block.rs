@@ -219,19 +219,6 @@ impl Block {
     }
 
     /// The projection that an adapter targets; `None` for one of experts, which take no adapter.
-    pub(super) fn projection(&self, target: LoraTarget) -> Option<&Projection> {
-        let (attention, mlp) = (&self.attention, self.feed_forward.mlp());
-        Some(match target {
-            LoraTarget::QProj => &attention.query,
-            LoraTarget::KProj => &attention.key,
-            LoraTarget::VProj => &attention.value,
-            LoraTarget::OProj => &attention.output,
-            LoraTarget::GateProj => &mlp?.gate,
-            LoraTarget::UpProj => &mlp?.up,
-            LoraTarget::DownProj => &mlp?.down,
-        })
-    }
-
     pub(super) fn projection_mut(&mut self, target: LoraTarget) -> Option<&mut Projection> {
         let (attention, mlp) = (&mut self.attention, self.feed_forward.mlp_mut());
         Some(match target {
