@@ -77,7 +77,8 @@ impl Axis {
         let span = high - low;
         if span <= 1e-12 * high.abs().max(low.abs()).max(1e-12) {
             let half = if high.abs() > 0.0 { 0.5 * high.abs() } else { 0.5 };
-            return Self::from_to(label, low - half, high + half);
+            let low = if zero { low } else { low - half };
+            return Self::from_to(label, low, high + half);
         }
         let pad = |end: f64| if zero && end.abs() <= 0.0 { 0.0 } else { air * span };
         Self::from_to(label, low - pad(low), high + pad(high))

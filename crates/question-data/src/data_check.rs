@@ -8,7 +8,7 @@
 //! | signs apart | [`letters_key`] is the same, [`symbols_key`] is not: mostly different questions, worth a look |
 //! | overlap | [`Overlap`] |
 //! | broken escapes | a control character, as `\f` left of `\frac` by a careless writer of JSON, or U+FFFD |
-//! | scripts, boilerplate | [`Script`], [`Phrase`] |
+//! | scripts, boilerplate | [`ScriptRows`], [`Phrase`] |
 
 mod overlap;
 mod phrases;
@@ -21,7 +21,7 @@ pub use overlap::{Overlap, OverlapPair};
 pub use phrases::{Phrase, PhrasePlace};
 pub use repeats::{Conflict, Repeats};
 pub use report::{DataReport, RowFinding};
-pub use statistics::{AnswerKinds, LengthError, Lengths, Script, ScriptRows};
+pub use statistics::{AnswerKinds, LengthError, Lengths, ScriptRows};
 
 use statistics::Placed;
 

@@ -217,8 +217,12 @@ impl fmt::Display for LawExtrapolation {
         let [first, last] = [self.reward.0, self.reward.1].map(number);
         write!(
             formatter,
-            "{spent} nat of entropy {verb} ({before} to {after}), {what} {first} to {last} ({gain:+.3}); the law of {points} {unit} "
+            "{spent} nat of entropy {verb} ({before} to {after}), {what} {first} to {last} ({gain:+.3}); "
         )?;
+        let (Some(law_share), Some(line_share)) = (law.r_squared, law.linear_r_squared) else {
+            return write!(formatter, "all {points} {unit} have the same {what}: no law yet");
+        };
+        write!(formatter, "the law of {points} {unit} ")?;
         let [ceiling, low, high] = [law.ceiling(), self.interval.low, self.interval.high];
         match (self.gain_left(), self.bound) {
             (None, Some(bound)) => write!(
@@ -238,9 +242,7 @@ impl fmt::Display for LawExtrapolation {
                 number(gain_left.unwrap_or(f64::NAN)),
             )?,
         }
-        if let (Some(law_share), Some(line_share)) = (law.r_squared, law.linear_r_squared) {
-            write!(formatter, "; R² {law_share:.3}, of a straight line {line_share:.3}")?;
-        }
+        write!(formatter, "; R² {law_share:.3}, of a straight line {line_share:.3}")?;
         match law.aic_over_linear() {
             Some(difference) if difference.is_finite() && difference.abs() >= 2.0 => {
                 let better = if difference > 0.0 { "the law" } else { "the straight line" };

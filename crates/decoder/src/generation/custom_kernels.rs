@@ -10,8 +10,7 @@ use super::request::GenerationOptions;
 use super::sampler::draw;
 use crate::kernel_self_test::OutcomeCache;
 use crate::model::{
-    Decoder, FusedOperations, KernelOperation, rotate_and_store, test_gate, test_norm,
-    test_rotation,
+    Decoder, FusedOperations, KernelOperation, rotate_and_store, test_norm, test_rotation,
 };
 
 /// Tests every kernel on `device` against plain operators, with the sizes of such a model. Returns the largest relative error, or for
@@ -41,7 +40,6 @@ fn outcomes(
             KernelOperation::Norm => {
                 test_norm(device, config, |x, y, norm| kernels.add_and_normalise(x, y, norm))
             }
-            KernelOperation::Gate => test_gate(device, config, |both| kernels.gate(both)),
             KernelOperation::Drawing => {
                 test_drawing(device, config, |z, u, t| kernels.draw(z, u, t))
             }
@@ -160,7 +158,7 @@ mod tests {
         let none = outcomes(&Err(missing), CPU, &tiny_config());
         assert_eq!(
             left_out(&none).unwrap(),
-            "decoding is slower than it could be: plain operators do rotary positions and the cache, residual and norm, the MLP's gate, \
+            "decoding is slower than it could be: plain operators do rotary positions and the cache, residual and norm, \
              drawing a token, as kernels are for CUDA devices, not for Cpu"
         );
         assert_eq!(right(none), []);

@@ -322,14 +322,9 @@ mod tests {
     fn kernels_of_our_own_decode_as_libtorch_does() {
         let decoder = decoder();
         let plain = logits(&decoder, FusedOperations::default());
-        // These round as libtorch does.
-        for right in [KernelOperation::Rotation, KernelOperation::Gate] {
-            let computed = logits(&decoder, fused(&[right]));
-            assert!(
-                computed.iter().zip(&plain).all(|(computed, plain)| computed.equal(plain)),
-                "{right:?}"
-            );
-        }
+        // Rotation rounds as libtorch does.
+        let rotated = logits(&decoder, fused(&[KernelOperation::Rotation]));
+        assert!(rotated.iter().zip(&plain).all(|(computed, plain)| computed.equal(plain)));
         // A norm may be rounded to the other side, as its squares are summed in another order.
         for (computed, plain) in logits(&decoder, fused(&KernelOperation::ALL)).iter().zip(&plain) {
             let off = largest_off(computed, plain);

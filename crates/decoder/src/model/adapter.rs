@@ -12,7 +12,7 @@ use super::adapter_config::{CONFIG, read_settings};
 use super::decoder::Decoder;
 use super::draw::uniform;
 use super::error::DecoderError;
-use super::projection::LowRank;
+use super::projection::{Adapter, LowRank};
 use super::shape::place;
 use crate::tensor_file::{TensorFile, TensorFileError, weight_kinds};
 
@@ -92,17 +92,19 @@ impl Decoder {
     ) -> Result<(), E> {
         assert!(self.adapter_settings().is_none(), "a model has one adapter");
         let rank = size(settings.rank);
-        let (device, kind) = (self.device(), self.kind());
-        let placement = self.placement.clone();
-        let place = |name: String, full| place(&placement.local(&name, full), device, kind);
-        let mut corrections = Vec::new();
+        let (mut corrections, mut parameters) = (Vec::new(), Vec::new());
         for index in 0..self.block_count() {
             for &target in &settings.targets {
                 let (output, input) = shape(self.config(), target);
                 let name = name(index, target);
                 let (down, up) = make(&name, (rank, input, output))?;
-                let down = place(format!("{name}.lora_A.weight"), down);
-                let up = place(format!("{name}.lora_B.weight"), up);
+                let [down, up] = [("A", down), ("B", up)].map(|(factor, full)| {
+                    let name = format!("{name}.lora_{factor}.weight");
+                    let local = self.placement.local(&name, full);
+                    let matrix = place(&local, self.device(), self.kind());
+                    parameters.push((name, matrix.shallow_clone()));
+                    matrix
+                });
                 corrections.push((index, target, LowRank { down, up, scale: settings.scale() }));
             }
         }
@@ -110,24 +112,14 @@ impl Decoder {
             let projection = self.blocks[index].projection_mut(target);
             projection.expect("a target that takes one").correction = Some(correction);
         }
-        self.adapter = Some(settings.clone());
+        self.adapter = Some(Adapter { settings: settings.clone(), parameters });
         Ok(())
     }
 
     /// Parameters of the adapter under their names in a PEFT file, always in the same order; none without one.
     pub fn adapter_parameters(&self) -> Vec<(String, &Tensor)> {
-        let Some(settings) = self.adapter_settings() else { return Vec::new() };
-        let mut named = Vec::new();
-        for (index, block) in self.blocks.iter().enumerate() {
-            for &target in &settings.targets {
-                let correction = block.projection(target).and_then(|own| own.correction.as_ref());
-                let Some(LowRank { down, up, .. }) = correction else { continue };
-                let name = name(index, target);
-                named.push((format!("{name}.lora_A.weight"), down));
-                named.push((format!("{name}.lora_B.weight"), up));
-            }
-        }
-        named
+        let parameters = self.adapter.iter().flat_map(|adapter| &adapter.parameters);
+        parameters.map(|(name, parameter)| (name.clone(), parameter)).collect()
     }
 
     /// Adds the adapter's products to the weights and takes the adapter off; without one nothing happens.

@@ -119,7 +119,7 @@ impl Block {
         let mixed = projected(&self.attention.output, &Operand::plain(attend(heads)));
         residual.add(self.addend(0, mixed));
         let normed = residual.normalised(&self.mlp_norm, fused);
-        let shard = self.feed_forward.forward(&normed, fused, routing);
+        let shard = self.feed_forward.forward(&normed, routing);
         residual.add(self.addend(1, sum_over(group, shard)));
     }
 
@@ -163,7 +163,7 @@ impl Block {
         let middle_norm = self.mlp_norm.forward(&middle);
         let mlp_input = leaf(&middle_norm);
         let operand = Operand::plain(mlp_input.shallow_clone());
-        let lowered = self.feed_forward.forward(&operand, &FusedOperations::default(), routing);
+        let lowered = self.feed_forward.forward(&operand, routing);
 
         let behind_mlp = self
             .output_norms
@@ -219,19 +219,6 @@ impl Block {
     }
 
     /// The projection that an adapter targets; `None` for one of experts, which take no adapter.
-    pub(super) fn projection(&self, target: LoraTarget) -> Option<&Projection> {
-        let (attention, mlp) = (&self.attention, self.feed_forward.mlp());
-        Some(match target {
-            LoraTarget::QProj => &attention.query,
-            LoraTarget::KProj => &attention.key,
-            LoraTarget::VProj => &attention.value,
-            LoraTarget::OProj => &attention.output,
-            LoraTarget::GateProj => &mlp?.gate,
-            LoraTarget::UpProj => &mlp?.up,
-            LoraTarget::DownProj => &mlp?.down,
-        })
-    }
-
     pub(super) fn projection_mut(&mut self, target: LoraTarget) -> Option<&mut Projection> {
         let (attention, mlp) = (&mut self.attention, self.feed_forward.mlp_mut());
         Some(match target {

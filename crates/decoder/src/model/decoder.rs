@@ -17,6 +17,7 @@ use super::error::DecoderError;
 use super::experts::Routing;
 use super::fused::FusedOperations;
 use super::placement::Placement;
+use super::projection::Adapter;
 use super::residual::Residual;
 use super::rms_norm::RmsNorm;
 use super::rope::{Angles, Rope};
@@ -46,8 +47,7 @@ pub struct Decoder {
     kind: Kind,
     /// Directory that the weights were read from.
     pub(super) source: Option<PathBuf>,
-    /// Settings of the adapter that is trained in place of the weights, if there is one.
-    pub(super) adapter: Option<LoraSection>,
+    pub(super) adapter: Option<Adapter>,
     pub(super) placement: Placement,
 }
 
@@ -197,7 +197,7 @@ impl Decoder {
 
     /// Settings of the adapter, if there is one.
     pub fn adapter_settings(&self) -> Option<&LoraSection> {
-        self.adapter.as_ref()
+        self.adapter.as_ref().map(|adapter| &adapter.settings)
     }
 
     /// The checked content of `config.json`.

@@ -1,13 +1,13 @@
 //! A mixture of experts in place of a block's MLP.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 use torch_ext::size;
 
-use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
 use super::shape::numbers;
 use crate::bf16_matmul::linear;
+use crate::head::statistics_kind;
 
 /// Router of a mixture of experts, of which each token goes to those that it rates highest:
 ///
@@ -63,7 +63,7 @@ impl Router {
         let x = x.with_graph();
         let (kind, width) = (x.kind(), x.size()[x.dim() - 1]);
         let tokens = x.reshape([-1, width]);
-        let wide = if kind == Kind::Double { Kind::Double } else { Kind::Float };
+        let wide = statistics_kind(&x);
         let probabilities = linear(&tokens, &self.weight, None).softmax(-1, wide);
         let used = routing.choose(&probabilities, self.per_token);
         let weights = probabilities.gather(1, &used, false);
@@ -90,8 +90,6 @@ fn apply(mlps: &[Mlp], inputs: &Tensor, experts: &Tensor) -> Tensor {
     // With a graph, an expert without tokens has a gradient too, of 0.
     let needed = |part: &Tensor| part.size()[0] > 0 || inputs.requires_grad();
     let rows = mlps.iter().zip(parts).filter(|(_, part)| needed(part));
-    let rows = rows.map(|(mlp, part)| {
-        mlp.down.forward(&mlp.gate_up(&Operand::plain(part), &FusedOperations::default()))
-    });
+    let rows = rows.map(|(mlp, part)| mlp.forward(&Operand::plain(part)));
     Tensor::cat(&rows.collect::<Vec<_>>(), 0)
 }

@@ -5,7 +5,6 @@ use tch::Tensor;
 use torch_ext::size;
 
 use super::experts::{Router, Routing};
-use super::fused::FusedOperations;
 use super::mlp::Mlp;
 use super::operand::Operand;
 use super::projection::Projection;
@@ -44,14 +43,9 @@ impl FeedForward {
     }
 
     /// Maps `[.., hidden]` to the same shape. With tensor-parallel ranks the result is this rank's addend.
-    pub(super) fn forward(
-        &self,
-        x: &Operand,
-        fused: &FusedOperations,
-        routing: &mut Routing,
-    ) -> Tensor {
+    pub(super) fn forward(&self, x: &Operand, routing: &mut Routing) -> Tensor {
         match &self.router {
-            None => self.mlps[0].down.forward(&self.mlps[0].gate_up(x, fused)),
+            None => self.mlps[0].forward(x),
             Some(router) => router.forward(&self.mlps, x, routing),
         }
     }

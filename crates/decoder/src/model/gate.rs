@@ -20,7 +20,6 @@ fn kernels_for(both: &Tensor, activation: Activation) -> Option<Arc<CudaKernels>
 }
 
 fn gated_by(kernels: Option<Arc<CudaKernels>>, both: &Tensor, activation: Activation) -> Tensor {
-    let kept = both.detach();
     let by_kernel = kernels.as_ref().and_then(|kernels| tch::no_grad(|| kernels.gate(both)).ok());
     let forward = || {
         by_kernel.unwrap_or_else(|| {
@@ -32,6 +31,10 @@ fn gated_by(kernels: Option<Arc<CudaKernels>>, both: &Tensor, activation: Activa
             activated.g_mul_(&up)
         })
     };
+    if !both.requires_grad() {
+        return forward();
+    }
+    let kept = both.detach();
     let vjp = move |cotangent: &Tensor| {
         vec![vjp_gated_by(kernels.as_deref(), &kept, activation, cotangent)]
     };

@@ -1,8 +1,8 @@
 //! The gated MLP of a block.
 
 use model_files::model_config::Activation;
+use tch::Tensor;
 
-use super::fused::{FusedOperations, KernelOperation};
 use super::operand::Operand;
 use super::projection::Projection;
 
@@ -19,13 +19,10 @@ pub(crate) struct Mlp {
 }
 
 impl Mlp {
-    /// Gate-up projection and activation, the input of the down projection: `[.., hidden]` to `[.., intermediate]`.
-    pub(super) fn gate_up(&self, x: &Operand, fused: &FusedOperations) -> Operand {
+    /// Maps `[.., hidden]` to the same shape; a rank's columns of `down` give its addend.
+    pub(super) fn forward(&self, x: &Operand) -> Tensor {
         let both = Projection::forward_all(&[&self.gate, &self.up], x);
-        let kernels = fused.kernels(KernelOperation::Gate);
-        let kernels = kernels.filter(|_| self.activation == Activation::Silu);
-        let by_kernel = kernels.and_then(|kernels| kernels.gate(&both).ok());
-        by_kernel.map_or_else(|| Operand::gated(both, self.activation), Operand::plain)
+        self.down.forward(&Operand::gated(both, self.activation))
     }
 }
 
@@ -36,19 +33,8 @@ mod tests {
 
     #[test]
     fn a_kernel_takes_gate_and_up_as_their_product_leaves_them() {
-        let projection = |rows, columns, step| Projection::new(wave(&[rows, columns], step), None);
-        let mlp = Mlp {
-            gate: projection(6, 8, 0.3),
-            up: projection(6, 8, 0.7),
-            down: projection(8, 6, 0.2),
-            activation: Activation::Silu,
-        };
-        let x = Operand::plain(wave(&[3, 1, 8], 1.1));
-        let kernels = torch_ext::CudaKernels::emulated().unwrap();
-        let both = Projection::forward_all(&[&mlp.gate, &mlp.up], &x);
-        assert!(kernels.gate(&both).is_ok());
-        let fused = FusedOperations::new(kernels, vec![KernelOperation::Gate]);
-        let gate_up = |fused| mlp.gate_up(&x, fused).into_value();
-        assert!(gate_up(&fused).equal(&gate_up(&FusedOperations::default())));
+        let [gate, up] = [0.3, 0.7].map(|step| Projection::new(wave(&[6, 8], step), None));
+        let both = Projection::forward_all(&[&gate, &up], &Operand::plain(wave(&[3, 1, 8], 1.1)));
+        assert!(torch_ext::CudaKernels::emulated().unwrap().gate(&both).is_ok());
     }
 }

@@ -47,7 +47,7 @@ pub use decoder::Decoder;
 pub use error::DecoderError;
 pub use experts::Routing;
 pub use fused::KernelOperation;
-pub(crate) use fused::{FusedOperations, rotate_and_store, test_gate, test_norm, test_rotation};
+pub(crate) use fused::{FusedOperations, rotate_and_store, test_norm, test_rotation};
 pub use packed_attention::{PackedLengths, test_fused_training};
 pub use placement::Placement;
 pub(crate) use projection::Projection;

@@ -1,5 +1,6 @@
 //! The linear maps of a block, and their low-rank corrections.
 
+use model_files::lora::LoraSection;
 use tch::Tensor;
 
 use super::operand::Operand;
@@ -24,6 +25,14 @@ pub(super) struct LowRank {
     /// `B`, `[out, rank]`.
     pub(super) up: Tensor,
     pub(super) scale: f64,
+}
+
+/// Low-rank corrections of a decoder, trained in place of its weights.
+#[derive(Debug)]
+pub(super) struct Adapter {
+    pub(super) settings: LoraSection,
+    /// The matrices of the corrections under their names in a PEFT file, block by block.
+    pub(super) parameters: Vec<(String, Tensor)>,
 }
 
 impl Projection {

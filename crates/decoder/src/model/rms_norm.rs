@@ -1,7 +1,9 @@
 //! Root-mean-square normalisation.
 
 use model_files::model_config::ModelConfig;
-use tch::{Kind, Tensor};
+use tch::Tensor;
+
+use crate::head::statistics_kind;
 
 /// The norm `x / sqrt(mean(x²) + eps) · weight` over the last dimension.
 #[derive(Debug)]
@@ -35,7 +37,7 @@ impl RmsNorm {
             return x.rms_norm(width, Some(&self.weight), self.eps);
         }
         // As transformers, which rounds the product alone.
-        let wide = if x.kind() == Kind::Double { Kind::Double } else { Kind::Float };
+        let wide = statistics_kind(x);
         let weight = self.weight.to_kind(wide) + 1;
         x.to_kind(wide).rms_norm(width, Some(&weight), self.eps).to_kind(x.kind())
     }

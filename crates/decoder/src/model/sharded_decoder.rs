@@ -4,7 +4,6 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
-use super::block::Block;
 use super::block_gradients::BlockGradients;
 use super::decoder::Decoder;
 use super::placement::Placement;
@@ -18,16 +17,8 @@ impl Decoder {
         // Nobody steps the weights below an adapter.
         let has_adapter = self.adapter.is_some();
         let keep = |block| keep(block).filter(|_| !has_adapter);
-        let parameters = |block: &Block| {
-            let named = block.named_parameters();
-            named.into_iter().map(|(_, parameter)| parameter.shallow_clone()).collect()
-        };
-        let mut blocks: Vec<Vec<Tensor>> = self.blocks.iter().map(parameters).collect();
-        blocks.push(vec![self.embedding.shallow_clone()]);
-        if self.head_unit() > self.embedding_unit() {
-            blocks.push(vec![self.head().shallow_clone()]);
-        }
-        self.placement.blocks = Some(Rc::new(ShardedBlocks::new(ranks, blocks, keep)));
+        let units = self.by_unit(self.named_parameters());
+        self.placement.blocks = Some(Rc::new(ShardedBlocks::new(ranks, units, keep)));
     }
 
     /// Placement of the trained parameters.
@@ -84,14 +75,19 @@ impl Decoder {
     /// From now on reduces gradients of blocks, embedding and head to the shards of `ranks` during the backward
     /// pass. The parameters must be gathered.
     pub fn shard_gradients(&mut self, ranks: &Ranks) {
-        let mut blocks: Vec<Vec<Tensor>> = Vec::new();
-        // Embedding and untied head are reduced as blocks are.
-        blocks.resize_with(self.block_count() + 2, Vec::new);
-        for (name, parameter) in self.trained_parameters() {
-            if let Some(block) = self.unit_of(&name).and_then(|unit| blocks.get_mut(unit)) {
-                block.push(parameter.shallow_clone());
+        let units = self.by_unit(self.trained_parameters());
+        self.placement.gradients = Some(Rc::new(BlockGradients::new(ranks, units)));
+    }
+
+    /// The tensors of each [unit](Self::unit_of), in order.
+    fn by_unit(&self, parameters: Vec<(String, &Tensor)>) -> Vec<Vec<Tensor>> {
+        let mut units: Vec<Vec<Tensor>> = Vec::new();
+        units.resize_with(self.head_unit() + 1, Vec::new);
+        for (name, parameter) in parameters {
+            if let Some(unit) = self.unit_of(&name) {
+                units[unit].push(parameter.shallow_clone());
             }
         }
-        self.placement.gradients = Some(Rc::new(BlockGradients::new(ranks, blocks)));
+        units
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tch::{Device, Kind, Tensor};
-use torch_ext::CudaKernels;
+use torch_ext::{CudaKernels, KernelError};
 
 use crate::kernel_self_test::{OutcomeCache, largest_error, tested_kernels, wave};
 
@@ -24,23 +24,28 @@ pub fn test_training_kernels(device: Device) -> Result<f64, String> {
 
 fn test_kernels(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
     let _no_grad = tch::no_grad_guard();
-    Ok(test_gate(kernels, device)?.max(test_rotation(kernels, device)?))
+    let of_gate = test_gate(kernels, device, |both| kernels.gate(both))?;
+    Ok(of_gate.max(test_rotation(kernels, device)?))
 }
 
 const TOKENS: i64 = 5;
 
-fn test_gate(kernels: &CudaKernels, device: Device) -> Result<f64, String> {
+fn test_gate(
+    kernels: &CudaKernels,
+    device: Device,
+    gate: impl FnOnce(&Tensor) -> Result<Tensor, KernelError>,
+) -> Result<f64, String> {
     const WIDTH: i64 = 326;
     let (both, cotangent) = (wave(&[TOKENS, 2 * WIDTH], 0.37) * 4, wave(&[TOKENS, WIDTH], 0.73));
     let halves = both.to_kind(Kind::Double).chunk(2, -1);
-    let ([gate, up], slope) = ([&halves[0], &halves[1]], cotangent.to_kind(Kind::Double));
-    let sigmoid = gate.sigmoid();
-    let silu = gate * &sigmoid;
-    let of_gate = &slope * up * &sigmoid * ((-&sigmoid + 1.0) * gate + 1.0);
+    let ([gated, up], slope) = ([&halves[0], &halves[1]], cotangent.to_kind(Kind::Double));
+    let sigmoid = gated.sigmoid();
+    let silu = gated * &sigmoid;
+    let of_gate = &slope * up * &sigmoid * ((-&sigmoid + 1.0) * gated + 1.0);
     let exact = Tensor::cat(&[of_gate, &slope * &silu], -1);
 
     let [both, cotangent] = [both, cotangent].map(|x| x.to_device(device));
-    let of_value = largest_error(&kernels.gate(&both)?, &(silu * up), 2.0)?;
+    let of_value = largest_error(&gate(&both)?, &(silu * up), 2.0)?;
     let gradient = kernels.gate_backward(&both, &cotangent)?;
     Ok(of_value.max(largest_error(&gradient, &exact, 1.0)?))
 }
@@ -82,5 +87,15 @@ mod tests {
         assert!(error > 1e-4 && error < 0.008, "bf16 rounds: {error}");
         assert!(test_training_kernels(CPU).unwrap_err().contains("Cpu"));
         assert!(training_kernels(&wave(&[2], 0.3)).is_none());
+    }
+
+    #[test]
+    fn a_gate_that_is_wrong_is_not_used() {
+        let kernels = CudaKernels::emulated().unwrap();
+        let swapped = |both: &Tensor| {
+            let halves = both.chunk(2, -1);
+            kernels.gate(&Tensor::cat(&[&halves[1], &halves[0]], -1))
+        };
+        assert!(test_gate(&kernels, CPU, swapped).unwrap_err().starts_with("differs by"));
     }
 }

@@ -78,7 +78,8 @@ fn say_cuda(
         }
         (Err(reason), None) => writeln!(out, "CUDA         no: {reason}")?,
     }
-    if let Err(NoCuda::Libraries { missing }) = cuda {
+    // Nobody misses the libraries of a GPU where there is none.
+    if let (Err(NoCuda::Libraries { missing }), Some(_)) = (cuda, &machine.sign) {
         for CudaLibrary { name, wheel } in missing {
             writeln!(out, "             missing {name}, in the wheel {wheel}")?;
         }
@@ -184,12 +185,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_missing_library_is_named_with_its_wheel() {
-        let mut out = Vec::new();
-        let missing = torch_ext::CUDA_LIBRARIES.to_vec();
-        let machine = Machine { sign: None, driver: Some("550.54.14".to_owned()) };
-        say_cuda(&mut out, &machine, &Err(NoCuda::Libraries { missing })).unwrap();
-        let text = String::from_utf8(out).unwrap();
+    fn every_missing_library_is_named_with_its_wheel_where_a_gpu_is() {
+        let lines = |sign: Option<&str>| {
+            let (mut out, missing) = (Vec::new(), torch_ext::CUDA_LIBRARIES.to_vec());
+            let sign = sign.map(str::to_owned);
+            let machine = Machine { sign, driver: Some("550.54.14".to_owned()) };
+            say_cuda(&mut out, &machine, &Err(NoCuda::Libraries { missing })).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        assert_eq!(lines(None).lines().count(), 2, "CUDA and the driver");
+        let text = lines(Some("/dev/nvidia0"));
         for CudaLibrary { name, wheel } in torch_ext::CUDA_LIBRARIES {
             assert!(text.contains(&format!("missing {name}, in the wheel {wheel}\n")), "{text}");
         }

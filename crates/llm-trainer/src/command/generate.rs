@@ -91,6 +91,10 @@ impl Source {
 /// Writes one JSON object a line and response, or the same for people.
 pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     let mut texts = args.source.texts()?;
+    if let (true, Some(path)) = (texts.is_empty(), &args.source.input) {
+        eprintln!("warning: {}: no questions, so there is nothing to answer", path.display());
+        return Ok(());
+    }
     let LoadedModel { directory, decoder, tokenizer } = args.model.load()?;
     if args.chat {
         let template = ChatTemplate::load(&directory)?.with_context(|| {

@@ -227,11 +227,11 @@ pub(super) struct PlanOptions {
     gpu: Option<String>,
     /// Memory of one device, such as 141GB or 131GiB; a run whose plan needs more does not start [default: all of the device's
     /// memory for a plan, its free memory for a run]
-    #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
+    #[arg(long, value_name = "AMOUNT", help_heading = "Planning", allow_hyphen_values = true)]
     gpu_memory: Option<String>,
     /// Host memory of one machine, for what its GPUs offload [default: that of this machine, if the plan is for its GPUs; else
     /// unlimited]
-    #[arg(long, value_name = "AMOUNT", help_heading = "Planning")]
+    #[arg(long, value_name = "AMOUNT", help_heading = "Planning", allow_hyphen_values = true)]
     host_memory: Option<String>,
     /// Network bandwidth of one machine, in gigabits per second; 3200 is one card of 400 for each of eight devices
     #[arg(long, default_value_t = 3200.0, value_name = "GBIT", help_heading = "Planning")]
@@ -252,8 +252,7 @@ impl PlanOptions {
     }
 
     pub(super) fn memory_bytes(&self) -> anyhow::Result<Option<u64>> {
-        let parse = |text: &String| parse_bytes(text).context("--gpu-memory");
-        self.gpu_memory.as_ref().map(parse).transpose()
+        amount("--gpu-memory", self.gpu_memory.as_deref())
     }
 
     pub(super) fn plan(&self, setup: Setup, assumptions: Assumptions) -> anyhow::Result<Plan> {
@@ -302,14 +301,27 @@ impl PlanOptions {
         } else {
             gpu(speed).map_or_else(|| named("h200", speed), Ok)?
         };
-        let host = self.host_memory.as_ref().filter(|_| !setup.on_cpu);
-        let host = host.map(|text| parse_bytes(text).context("--host-memory")).transpose()?;
+        let host = self.host_memory.as_deref().filter(|_| !setup.on_cpu);
+        let host = amount("--host-memory", host)?;
         Ok(Hardware {
             memory_bytes: given.unwrap_or(hardware.memory_bytes),
             host_bytes: host.or(hardware.host_bytes),
             ..hardware
         })
     }
+}
+
+/// The bytes of a memory option, if it is given. A number without a unit is not of gigabytes, as whoever writes `80` may think.
+fn amount(option: &str, text: Option<&str>) -> anyhow::Result<Option<u64>> {
+    const LEAST_WITHOUT_UNIT: u64 = 1_000_000;
+    let Some(text) = text.map(str::trim) else { return Ok(None) };
+    let bytes = parse_bytes(text).with_context(|| option.to_owned())?;
+    let has_unit = text.parse::<f64>().is_err();
+    anyhow::ensure!(
+        has_unit || bytes >= LEAST_WITHOUT_UNIT,
+        "{option}: {text:?} is {bytes} bytes, expected a unit, as {text}GB"
+    );
+    Ok(Some(bytes))
 }
 
 fn named(name: &str, network_gigabits: f64) -> anyhow::Result<Hardware> {

@@ -64,8 +64,8 @@ pub(super) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
         command: args.command.clone(),
     };
     report.write(&output)?;
-    report.write_charts(&folder)?;
-    report.write_pictures(&folder, Pictures { png: args.png, pdf: args.pdf, size })?;
+    let pictures = Pictures { png: args.png, pdf: args.pdf, size };
+    report.write_charts(&folder, pictures, &|stem| eprintln!("drawing the chart {stem}"))?;
     writeln!(out, "report: {}", output.display())?;
     Ok(())
 }

@@ -18,8 +18,9 @@ use training_run::config::{Dtype, MasterWeights, OptimizerSection};
 
 use self::saved::Place;
 use self::sharding::Sharding;
-use super::split_weight::{is_narrow, wide_kind};
+use super::split_weight::is_narrow;
 use crate::host_memory::Memory;
+use decoder::head::statistics_kind;
 use decoder::model::{Decoder, Placement};
 
 /// Elements whose squares are summed at a time on the CPU.
@@ -73,7 +74,7 @@ impl Stepped {
     fn new(memory: Memory, options: &OptimizerSection, place: Place, parameter: Tensor) -> Self {
         let device = if memory.is_host() { Device::Cpu } else { parameter.device() };
         let moment_kind = match options.moments {
-            Dtype::F32 | Dtype::F64 => wide_kind(&parameter),
+            Dtype::F32 | Dtype::F64 => statistics_kind(&parameter),
             Dtype::Bf16 => Kind::BFloat16,
         };
         // In the host's memory there are master weights of parameters of any kind.
@@ -124,9 +125,12 @@ impl AdamW {
 
     /// Fresh state in `memory`. In the host's memory, steps run there piece by piece, and only parameters are on the device.
     pub fn new_in(memory: Memory, model: &Decoder, options: &OptimizerSection, seed: u64) -> Self {
-        let trained = model.trained_parameters().into_iter();
-        let trained = trained.map(|(name, parameter)| (name, parameter.shallow_clone()));
-        Self::over(memory, model.placement(), trained, options, seed)
+        let (placement, trained) = (model.placement(), model.trained_parameters());
+        let place = |(name, parameter): (String, &Tensor)| {
+            (Place::of(&placement, &name, parameter.size()), parameter.shallow_clone())
+        };
+        let placed = trained.into_iter().map(place).collect();
+        Self::of_placed(memory, placement, placed, options, seed)
     }
 
     /// Fresh state for any parameters.
@@ -135,21 +139,12 @@ impl AdamW {
         options: &OptimizerSection,
         seed: u64,
     ) -> Self {
-        Self::over(Memory::Device, Placement::default(), trained, options, seed)
-    }
-
-    fn over(
-        memory: Memory,
-        placement: Placement,
-        trained: impl IntoIterator<Item = (String, Tensor)>,
-        options: &OptimizerSection,
-        seed: u64,
-    ) -> Self {
+        let placement = Placement::default();
         let place = |(name, parameter): (String, Tensor)| {
             (Place::of(&placement, &name, parameter.size()), parameter)
         };
         let placed = trained.into_iter().map(place).collect();
-        Self::of_placed(memory, placement, placed, options, seed)
+        Self::of_placed(Memory::Device, placement, placed, options, seed)
     }
 
     fn of_placed(

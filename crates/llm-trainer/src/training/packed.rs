@@ -1,7 +1,7 @@
 //! Sequences packed without padding.
 
 use tch::{Kind, Tensor};
-use torch_ext::TorchError;
+use torch_ext::{TorchError, size};
 use training_run::packing::pack;
 
 use super::sequence::Sequence;
@@ -59,8 +59,8 @@ impl PackedSequences {
             }
             targets.extend(response.iter().map(|&token| i64::from(token)));
             for context in sequences[row].contexts() {
-                let (start, length) = (token_ids.len(), index_of(context.token_ids.len()));
-                predicting.extend(context.drawn.iter().map(|place| index_of(start + place) - 1));
+                let (start, length) = (token_ids.len(), size(context.token_ids.len()));
+                predicting.extend(context.drawn.iter().map(|place| size(start + place) - 1));
                 token_ids.extend(context.token_ids.iter().map(|&token| i64::from(token)));
                 positions.extend(0..length);
                 lengths.push(length);
@@ -134,15 +134,11 @@ impl PackedSequences {
             return Routing::default();
         };
         let before = (0..index).filter(|&block| has_experts(block)).count();
-        Routing::replay(&routes.select(1, index_of(before)).to_kind(Kind::Int64))
+        Routing::replay(&routes.select(1, size(before)).to_kind(Kind::Int64))
     }
 
     /// Final-normed states that predict the response tokens, `[response tokens, hidden]`, from the last block's output.
     pub(super) fn predicting_states(&self, model: &Decoder, x: &Tensor) -> Tensor {
         model.final_norm(&x.squeeze_dim(0).index_select(0, &self.predicting))
     }
-}
-
-fn index_of(count: usize) -> i64 {
-    i64::try_from(count).expect("fewer tokens than i64 holds")
 }

@@ -60,11 +60,6 @@ pub(super) fn is_narrow(tensor: &Tensor) -> bool {
     tensor.kind() == Kind::BFloat16
 }
 
-/// The kind that a parameter's step is computed in.
-pub(super) fn wide_kind(parameter: &Tensor) -> Kind {
-    if parameter.kind() == Kind::Double { Kind::Double } else { Kind::Float }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

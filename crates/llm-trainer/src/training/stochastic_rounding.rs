@@ -88,22 +88,6 @@ mod tests {
         Vec::<i32>::try_from(bits).unwrap().into_iter().map(i32::cast_unsigned).collect()
     }
 
-    #[test]
-    fn noise_is_the_recorded_function_of_key_and_element_whatever_the_pieces() {
-        let key = [0xdead_beef, 0x0123_4567];
-        let all = to_u32(&noise(key, 0, 3000));
-        for (element, bits) in (0..).zip(&all) {
-            assert_eq!(*bits, noise_bits(key, element), "{element}");
-        }
-        let pieces: Vec<u32> = [(0, 7), (7, 1993), (2000, 1000)]
-            .into_iter()
-            .flat_map(|(first, count)| to_u32(&noise(key, first, count)))
-            .collect();
-        assert_eq!(all, pieces);
-        let far = to_u32(&noise(key, 4_000_000_000, 3));
-        assert_eq!(far[2], noise_bits(key, 4_000_000_002));
-    }
-
     /// Rounds one value a million times: the share rounded up is the truncated fraction, within 6 standard errors.
     #[test]
     fn the_mean_of_rounded_values_is_the_value() {
@@ -140,35 +124,39 @@ mod tests {
         }
     }
 
-    /// The hash of two words and an index has a scalar and a tensor version; the two must not drift apart.
+    /// The noise and the rounding have a version for one value and one for tensors; the two must not drift apart, whatever the
+    /// threads and the pieces.
     #[test]
     fn one_element_at_a_time_is_rounded_as_all_are() {
         assert_eq!(noise_bits([0, 0], 0), 0, "the finaliser keeps 0");
-        let key = [9, 11];
-        let values: Vec<f32> = (0..4000_u32)
+        let key = [0xdead_beef, 0x0123_4567];
+        let values: Vec<f32> = (0..300_000_u32)
             .map(|index| f32::from_bits(index.wrapping_mul(1_073_123) ^ (index << 31)))
             .filter(|value| !value.is_nan())
             .collect();
-        let noise = noise(key, 0, i64::try_from(values.len()).unwrap());
-        let all = round_up(&Tensor::from_slice(&values), &noise, 0).to_kind(Kind::Float);
-        for ((index, value), all) in (0..).zip(&values).zip(Vec::<f32>::try_from(&all).unwrap()) {
-            let bits = round_bits_up_at(*value, noise_bits(key, index) & 0xffff);
-            assert_eq!(u32::from(bits) << 16, all.to_bits(), "{value}");
-        }
-    }
-
-    #[test]
-    fn threads_change_no_bit() {
-        let count = 300_000;
-        let values = Tensor::arange(count, (Kind::Float, Device::Cpu)) * 1e-3;
-        let rounded = |threads| {
+        let count = i64::try_from(values.len()).unwrap();
+        let tensor = Tensor::from_slice(&values);
+        for (threads, piece) in [(1, count), (2, count), (2, 1993)] {
             tch::set_num_threads(threads);
-            let noise = noise([5, 6], 0, count);
-            let both = [round_up(&values, &noise, 0), round_up(&values.square(), &noise, 16)];
+            let pieces = (0..count).step_by(usize::try_from(piece).unwrap());
+            let noise: Vec<Tensor> =
+                pieces.map(|first| noise(key, first, piece.min(count - first))).collect();
+            let noise = Tensor::cat(&noise, 0);
+            let rounded = [0, 16].map(|shift| round_up(&tensor, &noise, shift));
             tch::set_num_threads(1);
-            both
-        };
-        let (one, two) = (rounded(1), rounded(2));
-        assert!(one[0].equal(&two[0]) && one[1].equal(&two[1]));
+            let noise = to_u32(&noise);
+            let [low, high] =
+                rounded.map(|rounded| Vec::<f32>::try_from(rounded.to_kind(Kind::Float)).unwrap());
+            for (index, value) in (0..).zip(&values) {
+                let (place, bits) = (index as usize, noise_bits(key, index));
+                assert_eq!(noise[place], bits, "{index}");
+                let rounded = [bits & 0xffff, bits >> 16].map(|noise| {
+                    f32::from_bits(u32::from(round_bits_up_at(*value, noise)) << 16).to_bits()
+                });
+                assert_eq!([low[place], high[place]].map(f32::to_bits), rounded, "{value}");
+            }
+        }
+        let far = to_u32(&noise(key, 4_000_000_000, 3));
+        assert_eq!(far[2], noise_bits(key, 4_000_000_002));
     }
 }

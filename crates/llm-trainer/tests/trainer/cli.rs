@@ -64,6 +64,16 @@ fn doctor_tests_itself_and_says_ok() {
 }
 
 #[test]
+fn without_questions_generate_says_so() {
+    for input in ["", "\n\n"] {
+        let output = run(&["generate", "--model", "nowhere", "--input", "-"], input);
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(0), &b""[..]));
+        let expected = "warning: -: no questions, so there is nothing to answer\n";
+        assert_eq!(String::from_utf8_lossy(&output.stderr), expected);
+    }
+}
+
+#[test]
 fn score_gives_the_recorded_log_probs_and_entropies() {
     let (model, expected) = (directory("tiny_qwen2_untied"), Expected::load("tiny_qwen2_untied"));
     let input = "{\"text\": \"What is 2 + 3? \\\\boxed{5}\"}\n\n{\"token_ids\": [65]}\n";

@@ -240,8 +240,15 @@ fn what_cannot_be_planned_is_refused_in_one_line() {
         refusal(&["--model", "7b", "--gpu", "tpu"]),
         "error: --gpu is \"tpu\", expected one of h200, h100, a100"
     );
-    let memory = refusal(&["--model", "7b", "--gpu-memory", "much"]);
-    assert!(memory.starts_with("error: --gpu-memory: \"much\" is no amount of memory"), "{memory}");
+    for option in ["--gpu-memory", "--host-memory"] {
+        let memory = |text| refusal(&["--model", "7b", "--gpu", "h100", option, text]);
+        for text in ["much", "-80GB"] {
+            let expected = format!("error: {option}: {text:?} is no amount of memory, expected ");
+            assert!(memory(text).starts_with(&expected), "{}", memory(text));
+        }
+        let bytes = format!("error: {option}: \"80\" is 80 bytes, expected a unit, as 80GB");
+        assert_eq!(memory("80"), bytes);
+    }
     let length = refusal(&["--model", "7b", "--mean-response-tokens", "9999"]);
     assert_eq!(length, "error: --mean-response-tokens is 9999, expected 1 to the longest, 1024");
 }

@@ -69,10 +69,7 @@ mod tests {
     use crate::model_config::ModelConfig;
 
     /// A mixture of experts of width `expert`, with its other counts in the words of its `config.json`.
-    fn with_experts(
-        expert: usize,
-        [heads, key_heads, width, vocabulary]: [usize; 4],
-    ) -> ModelConfig {
+    fn model([heads, key_heads, width, vocabulary, expert]: [usize; 5]) -> ModelConfig {
         let object = json!({
             "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 64, "head_dim": 2, "num_hidden_layers": 1,
             "num_attention_heads": heads, "num_key_value_heads": key_heads, "intermediate_size": width,
@@ -81,59 +78,42 @@ mod tests {
         ModelConfig::parse(&object.to_string(), Path::new("m/config.json")).unwrap()
     }
 
-    /// Counts of a Qwen2.5 model. No number of shards is refused by the width of its experts.
-    fn qwen(
-        query_heads: usize,
-        key_heads: usize,
-        intermediate: usize,
-        vocabulary: usize,
-    ) -> ModelConfig {
-        with_experts(intermediate, [query_heads, key_heads, intermediate, vocabulary])
-    }
+    const QWEN_7B: [usize; 5] = [28, 4, 18_944, 152_064, 18_944];
+    const MIXTURE: [usize; 5] = [12, 4, 24, 24, 6];
 
     /// 18944 = 2⁹ · 37: seven shards divide the heads but not the feed-forward layer.
     #[test]
-    fn the_published_models_can_be_split_in_few_ways() {
-        assert_eq!(qwen(28, 4, 18_944, 152_064).possible_shards(), [1, 2, 4], "7B");
-        assert_eq!(qwen(40, 8, 27_648, 152_064).possible_shards(), [1, 2, 4, 8], "32B");
-        assert_eq!(qwen(16, 2, 11_008, 151_936).possible_shards(), [1, 2, 4, 8, 16], "3B");
-        assert_eq!(qwen(14, 2, 4864, 151_936).possible_shards(), [1, 2], "0.5B");
+    fn models_can_be_split_in_few_ways() {
+        for (counts, possible) in [
+            (QWEN_7B, &[1, 2, 4][..]),
+            ([40, 8, 27_648, 152_064, 27_648], &[1, 2, 4, 8]),
+            ([16, 2, 11_008, 151_936, 11_008], &[1, 2, 4, 8, 16]),
+            ([14, 2, 4864, 151_936, 4864], &[1, 2]),
+            (MIXTURE, &[1, 2]),
+        ] {
+            assert_eq!(model(counts).possible_shards(), possible, "{counts:?}");
+        }
     }
 
     #[test]
     fn a_number_of_shards_that_does_not_divide_is_named_with_those_that_do() {
-        let refused =
-            |shards: usize| qwen(28, 4, 18_944, 152_064).check_shards(shards).unwrap_err();
-        assert_eq!(
-            refused(8).to_string(),
-            "`num_attention_heads` is 28, expected a multiple of parallel.tensor = 8; this model can be split into 1, 2 or 4"
-        );
-        assert_eq!(
-            refused(7).to_string(),
-            "`intermediate_size` is 18944, expected a multiple of parallel.tensor = 7; this model can be split into 1, 2 or 4"
-        );
-        let keys = qwen(12, 2, 12, 12).check_shards(3).unwrap_err();
-        assert_eq!(
-            keys.to_string(),
-            "`num_key_value_heads` is 2, expected a multiple or a divisor of parallel.tensor = 3; this model can be split into 1, 2, 4, \
-             6 or 12"
-        );
-        let experts = with_experts(6, [12, 4, 24, 24]);
-        assert_eq!(experts.possible_shards(), [1, 2], "a width of six");
-        assert!(
-            experts
-                .check_shards(4)
-                .unwrap_err()
-                .to_string()
-                .starts_with("`moe_intermediate_size` is 6")
-        );
-        assert!(refused(0).to_string().contains("parallel.tensor = 0"));
-        assert!(
-            qwen(5, 1, 7, 11)
-                .check_shards(5)
-                .unwrap_err()
-                .to_string()
-                .ends_with("can be split into 1")
-        );
+        for (counts, shards, problem, possible) in [
+            (QWEN_7B, 8, "`num_attention_heads` is 28, expected a multiple", "1, 2 or 4"),
+            (QWEN_7B, 7, "`intermediate_size` is 18944, expected a multiple", "1, 2 or 4"),
+            (QWEN_7B, 0, "`num_attention_heads` is 28, expected a multiple", "1, 2 or 4"),
+            (
+                [12, 2, 12, 12, 12],
+                3,
+                "`num_key_value_heads` is 2, expected a multiple or a divisor",
+                "1, 2, 4, 6 or 12",
+            ),
+            (MIXTURE, 4, "`moe_intermediate_size` is 6, expected a multiple", "1 or 2"),
+            ([5, 1, 7, 11, 7], 5, "`intermediate_size` is 7, expected a multiple", "1"),
+        ] {
+            let text = model(counts).check_shards(shards).unwrap_err().to_string();
+            let rest =
+                format!("of parallel.tensor = {shards}; this model can be split into {possible}");
+            assert_eq!(text, format!("{problem} {rest}"));
+        }
     }
 }

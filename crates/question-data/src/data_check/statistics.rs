@@ -51,46 +51,25 @@ pub(super) fn answer_kinds(questions: &[Placed<'_>]) -> AnswerKinds {
     kinds
 }
 
-/// A script other than Latin and Greek, which mathematics uses in every language.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Script {
-    /// Chinese characters, of Chinese or Japanese.
-    Han,
-    /// Hiragana and katakana.
-    Kana,
-    /// Korean.
-    Hangul,
-    /// Russian and other languages.
-    Cyrillic,
-    /// Arabic and Persian.
-    Arabic,
-    /// Hindi and other languages.
-    Devanagari,
-    /// Hebrew.
-    Hebrew,
-    /// Thai.
-    Thai,
-}
-
-/// Code point ranges of each script. The Han range is the basic block: the others hold rare characters.
-const RANGES: [(Script, u32, u32); 9] = [
-    (Script::Han, 0x4e00, 0x9fff),
-    (Script::Kana, 0x3041, 0x30ff),
-    (Script::Hangul, 0xac00, 0xd7a3),
-    (Script::Hangul, 0x1100, 0x11ff),
-    (Script::Cyrillic, 0x0400, 0x04ff),
-    (Script::Arabic, 0x0620, 0x064a),
-    (Script::Devanagari, 0x0904, 0x0939),
-    (Script::Hebrew, 0x05d0, 0x05ea),
-    (Script::Thai, 0x0e01, 0x0e30),
+/// Scripts other than Latin and Greek, which mathematics uses in every language, with ranges of code points. The Han range is the
+/// basic block: the others hold rare characters.
+const RANGES: [(&str, u32, u32); 9] = [
+    ("han", 0x4e00, 0x9fff),
+    ("kana", 0x3041, 0x30ff),
+    ("hangul", 0xac00, 0xd7a3),
+    ("hangul", 0x1100, 0x11ff),
+    ("cyrillic", 0x0400, 0x04ff),
+    ("arabic", 0x0620, 0x064a),
+    ("devanagari", 0x0904, 0x0939),
+    ("hebrew", 0x05d0, 0x05ea),
+    ("thai", 0x0e01, 0x0e30),
 ];
 
 /// Rows that hold a letter of a script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ScriptRows {
-    /// The script.
-    pub script: Script,
+    /// Name of the script: `han` is Chinese, or Japanese with `kana`; `hangul` is Korean.
+    pub script: &'static str,
     /// Rows, in order.
     pub rows: Vec<usize>,
 }
@@ -110,7 +89,7 @@ pub(super) fn scripts(questions: &[Placed<'_>]) -> Vec<ScriptRows> {
     rows_of_script
 }
 
-fn scripts_of(text: &str) -> Vec<Script> {
+fn scripts_of(text: &str) -> Vec<&'static str> {
     let mut scripts = Vec::new();
     for letter in text.chars().map(u32::from).filter(|&letter| letter >= 0x0400) {
         for (script, first, last) in RANGES {

@@ -42,7 +42,8 @@ impl Display for DataReport {
         };
         line(out, "broken escapes", self.broken_escapes.len(), rows)?;
         for script in &self.scripts {
-            let name = format!("{:?} script", script.script);
+            let (first, rest) = script.script.split_at(1);
+            let name = format!("{}{rest} script", first.to_uppercase());
             line(out, &name, script.rows.len(), format!("rows {}", some(&script.rows, SHOWN)))?;
         }
         for phrase in &self.phrases {

@@ -12,8 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     fs::create_dir_all(directory.join("charts"))?;
     let report = runs::sample();
     report.write(&directory.join("report.html"))?;
-    report.write_charts(&directory.join("charts"))?;
     let pictures = Pictures { png: true, pdf: true, size: PrintSize::PAGE };
-    report.write_pictures(&directory.join("charts"), pictures)?;
+    report.write_charts(&directory.join("charts"), pictures, &|_| ())?;
     Ok(())
 }

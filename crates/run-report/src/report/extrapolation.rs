@@ -110,8 +110,11 @@ fn curve(colour: usize, name: &str, high: f64, extrapolation: &LawExtrapolation)
     Series::new(name, colour, Mark::Fit, points.collect()).with_spread(band.collect())
 }
 
-/// Ceiling, its interval and what is left to gain, or that the law does not hold.
+/// Ceiling, its interval and what is left to gain, or why there is none.
 fn ceiling(extrapolation: &LawExtrapolation) -> [String; 3] {
+    if extrapolation.law.r_squared.is_none() {
+        return ["all points are equal", "–", "–"].map(str::to_owned);
+    }
     let ends = [extrapolation.interval.low, extrapolation.interval.high];
     let interval = |ends: [f64; 2]| ends.map(|end| significant(end, 3)).join(" to ");
     let Some(left) = extrapolation.gain_left() else {

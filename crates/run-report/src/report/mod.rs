@@ -80,36 +80,35 @@ impl Report {
         figures.map(|f| (f.chart.stem.clone(), standalone_svg(&f.chart))).collect()
     }
 
-    /// Writes every chart to `directory/STEM.svg`; the directory must exist.
+    /// Writes every chart to `directory/STEM.svg`, and to `STEM.png` and `STEM.pdf` as asked for; the directory must exist. `say` is
+    /// told the stem of each chart before its pictures, which take a while, are drawn.
     ///
     /// # Errors
     ///
-    /// [`ReportError`], naming the first file that could not be written.
-    pub fn write_charts(&self, directory: &Path) -> Result<(), ReportError> {
+    /// [`ReportError`], if pictures are asked for and this machine has no font, or naming the first chart or file at fault.
+    pub fn write_charts(
+        &self,
+        directory: &Path,
+        pictures: Pictures,
+        say: &dyn Fn(&str),
+    ) -> Result<(), ReportError> {
+        let write = |stem: &str, kind: &str, bytes: &[u8]| {
+            write_atomically(&directory.join(format!("{stem}.{kind}")), bytes)
+        };
         for (stem, svg) in self.charts() {
-            write_atomically(&directory.join(format!("{stem}.svg")), svg.as_bytes())?;
+            write(&stem, "svg", svg.as_bytes())?;
         }
-        Ok(())
-    }
-
-    /// Writes every chart to `directory/STEM.png` and `directory/STEM.pdf`, as asked for; the directory must exist.
-    ///
-    /// # Errors
-    ///
-    /// [`ReportError`], if this machine has no font, or naming the first chart or file at fault.
-    pub fn write_pictures(&self, directory: &Path, pictures: Pictures) -> Result<(), ReportError> {
         if !pictures.png && !pictures.pdf {
             return Ok(());
         }
         let maker = PictureMaker::with_system_fonts()?;
-        let sections = page::sections(self);
-        for Figure { chart, .. } in sections.iter().flat_map(Section::figures) {
-            let path = |kind: &str| directory.join(format!("{}.{kind}", chart.stem));
+        for Figure { chart, .. } in page::sections(self).iter().flat_map(Section::figures) {
+            say(&chart.stem);
             if pictures.png {
-                write_atomically(&path("png"), &maker.png(chart, pictures.size)?)?;
+                write(&chart.stem, "png", &maker.png(chart, pictures.size)?)?;
             }
             if pictures.pdf {
-                write_atomically(&path("pdf"), &maker.pdf(chart, pictures.size)?)?;
+                write(&chart.stem, "pdf", &maker.pdf(chart, pictures.size)?)?;
             }
         }
         Ok(())

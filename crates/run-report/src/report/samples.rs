@@ -2,7 +2,7 @@
 
 use figures::Block;
 use figures::html::{absent, escape, paragraph};
-use figures::number_format::significant;
+use figures::number_format::{fixed, significant};
 use training_run::token_record::{TokenRecord, covariance_thresholds, strength};
 
 use super::methods::{MethodRun, method_runs, name_cell};
@@ -66,7 +66,7 @@ fn article(sample: &ViewedSample, run: &ReportRun) -> String {
         "<article><p class=\"meta\">Step {} · reward {} · right answer <strong>{}</strong></p>\n\
          <p class=\"problem\">{}</p>\n{body}</article>\n",
         sample.step,
-        significant(sample.reward, 2),
+        fixed(sample.reward, 2),
         escape(&sample.answer),
         escape(&sample.problem),
     )

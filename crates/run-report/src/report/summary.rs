@@ -37,7 +37,7 @@ pub(super) fn headline(report: &Report) -> String {
     let Some(&(first, baseline)) = with_entropy.first() else {
         return "No step with an entropy was recorded yet.".to_owned();
     };
-    let unit = "nat per token";
+    let unit = "nats per token";
     if with_entropy.len() == 1 {
         let began = method_ends(first, ENTROPY, last).0;
         let reward = method_ends(first, REWARD, last);
@@ -86,7 +86,7 @@ fn enumerate(parts: &[String]) -> String {
 pub(super) fn blocks(report: &Report) -> Vec<Block> {
     let accuracies = accuracies(&report.runs);
     let mut headings =
-        ["Run", "Steps", "Entropy (nat per token)", "Reward"].map(str::to_owned).to_vec();
+        ["Run", "Steps", "Entropy (nats per token)", "Reward"].map(str::to_owned).to_vec();
     let held_out = accuracies.iter().map(|name| format!("Held out: {}", accuracy_source(name)));
     headings.extend(held_out.chain(["Seconds per step".to_owned()]));
     let last = common_step(&report.runs);
@@ -212,12 +212,12 @@ mod tests {
         ];
         assert_eq!(
             headline(&runs),
-            "After 3 steps GRPO keeps 0.12 nat per token of entropy, Clip-Cov 0.30 (2.5×) and \
+            "After 3 steps GRPO keeps 0.12 nats per token of entropy, Clip-Cov 0.30 (2.5×) and \
              KL-Cov 0.46 (3.8×). The reward ends at 0.75 for GRPO, 0.50 for Clip-Cov and 0.80 for KL-Cov."
         );
         assert_eq!(
             headline(&runs[..1]),
-            "After 3 steps GRPO keeps 0.12 of the 1.0 nat per token of entropy it began with; \
+            "After 3 steps GRPO keeps 0.12 of the 1.0 nats per token of entropy it began with; \
              its reward went from 0.25 to 0.75."
         );
     }

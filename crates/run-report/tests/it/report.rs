@@ -1,5 +1,6 @@
 //! The report as a reader sees it: order, numbers, hostile text, empty runs, nothing from the network.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -203,11 +204,17 @@ fn the_files_are_written_whole_or_not_at_all() {
     let path = folder.path().join("report.html");
     report.write(&path).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), report.render());
-    report.write_charts(folder.path()).unwrap();
+    let drawn = RefCell::new(vec![]);
+    let say = |stem: &str| drawn.borrow_mut().push(stem.to_owned());
+    let pictures = Pictures { png: false, pdf: false, size: PrintSize::PAGE };
+    report.write_charts(folder.path(), pictures, &say).unwrap();
     assert!(fs::read_to_string(folder.path().join("entropy.svg")).unwrap().starts_with("<svg"));
+    assert!(drawn.borrow().is_empty(), "no picture was asked for");
 
     let pictures = Pictures { png: true, pdf: true, size: PrintSize::new(8.5, 8.0).unwrap() };
-    report.write_pictures(folder.path(), pictures).unwrap();
+    report.write_charts(folder.path(), pictures, &say).unwrap();
+    let stems: Vec<String> = report.charts().into_iter().map(|(stem, _)| stem).collect();
+    assert_eq!(*drawn.borrow(), stems);
     let bytes = |file: &str| fs::read(folder.path().join(file)).unwrap();
     assert!(
         bytes("entropy.png").starts_with(b"\x89PNG") && bytes("entropy.pdf").starts_with(b"%PDF")
@@ -301,6 +308,7 @@ fn tokens_are_shaded_by_covariance_and_underlined_where_selected() {
     };
     assert_eq!(["t10", "t60", "t95", "t98", "t99"].map(class), ["", "p1", "p2", "p3", "p3 sel"]);
     assert!(html.contains("covariance 0.990, selected"));
+    assert!(html.contains("reward 0.00 ·") && !html.contains("nat per token"));
 }
 
 #[test]
@@ -378,4 +386,24 @@ fn a_ceiling_above_the_largest_accuracy_is_not_reported() {
     let charts = report.charts();
     let (_, svg) = charts.iter().find(|(stem, _)| stem == "forecast").unwrap();
     assert!(svg.contains(">largest possible</text>"), "{svg}");
+}
+
+/// A run that learnt nothing has no law, and its axes begin at 0.
+#[test]
+fn rewards_and_selected_tokens_of_zero_are_drawn_from_zero_and_promise_nothing() {
+    let mut flat = run("GRPO");
+    for record in &mut flat.steps {
+        edit(record, |values| {
+            values.remove("val-core/made-up/acc/mean@4");
+            values.insert("critic/rewards/mean".to_owned(), 0.0);
+            values.insert("cov/selected_fraction".to_owned(), 0.0);
+        });
+    }
+    let report = report(vec![flat]);
+    let html = report.render();
+    let row = row(&html, "forecast", "GRPO");
+    assert!(row.contains("all points are equal") && row.contains(">–<"), "{row}");
+    let charts = report.charts();
+    let (_, svg) = charts.iter().find(|(stem, _)| stem == "selected-fraction").unwrap();
+    assert!(svg.contains(">0.4</text>") && !svg.contains(">−0"), "{svg}");
 }

@@ -115,6 +115,22 @@ fn what_determines_no_law_has_no_metrics() {
     assert_eq!(RunLaw::of(&flat).extrapolation(), None);
 }
 
+/// A law of equal rewards once gave "at most 0".
+#[test]
+fn equal_rewards_promise_nothing() {
+    let unrewarded = |step: u64| {
+        let mut metrics = StepMetrics::new(step);
+        metrics.insert(metric!("actor/entropy"), 1.0 / step as f64);
+        metrics.insert(metric!("critic/rewards/mean"), 0.0);
+        metrics
+    };
+    let law = RunLaw::of(&(1..=4).map(unrewarded).collect::<Vec<_>>());
+    assert_eq!(
+        law.extrapolation().unwrap().to_string(),
+        "0.750 nat of entropy spent (1.00 to 0.250), reward 0 to 0 (+0.000); all 4 steps have the same reward: no law yet"
+    );
+}
+
 #[test]
 fn the_sentence_says_cost_gain_ceiling_and_rival() {
     // Scattered by the same amount up and down: the curve explains more than the line.

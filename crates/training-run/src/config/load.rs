@@ -142,23 +142,39 @@ pub(super) fn check_known(path: &str) -> Result<(), String> {
     if let Some(here) = verl_key(path) {
         return Err(here);
     }
-    let leaf = |path: &'static str| path.rsplit('.').next().unwrap_or(path);
-    let mut close = nearest(path, paths(), 3);
+    let (section, written) = parts(path);
+    let named_so = |section: Option<&str>| -> Vec<&'static str> {
+        let within = || paths().filter(|path| section.is_none_or(|known| parts(path).0 == known));
+        let names = nearest(written, within().map(|path| parts(path).1), 3);
+        let is_meant = |name| names.contains(&name) || abbreviates(written, name);
+        within().filter(|path| is_meant(parts(path).1)).collect()
+    };
+    let mut close = named_so(Some(section));
+    if close.is_empty() && schema::of_field(section).is_none() {
+        close = nearest(path, paths(), 3);
+    }
     if close.is_empty() {
-        // The section may be missing: compare last names only.
-        let written = path.rsplit('.').next().unwrap_or(path);
-        let leaves = nearest(written, paths().map(leaf), 3);
-        let has_leaf = |path: &&'static str| leaves.contains(&leaf(path));
-        close = paths().filter(has_leaf).collect();
+        close = named_so(None);
         // Those of the run itself before those of a part of it.
         close.sort_by_key(|path| path.matches('.').count());
-        close.truncate(3);
     }
+    close.truncate(3);
     let close: Vec<String> = close.iter().map(|path| format!("`{path}`")).collect();
     Err(match close.as_slice() {
         [] => format!("unknown key `{path}`, expected one of docs/configuration.md"),
         _ => format!("unknown key `{path}`, did you mean {}?", close.join(" or ")),
     })
+}
+
+/// A path without its last name, and that.
+fn parts(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
+}
+
+/// True if `short` begins a name, or is the first letters of its words: `lr` of `learning_rate`.
+fn abbreviates(short: &str, name: &str) -> bool {
+    let initials: String = name.split('_').filter_map(|word| word.chars().next()).collect();
+    !short.is_empty() && (name.starts_with(short) || initials == short)
 }
 
 fn parse_value(text: &str, path: &str) -> Result<Value, String> {

@@ -106,6 +106,11 @@ fn unknown_keys_set_are_answered_with_the_nearest() {
     let cases = [
         ("optimizer.learningrate=1", "did you mean `optimizer.learning_rate`"),
         ("training.step=1", "did you mean `training.steps`"),
+        ("optimizer.lr=1", "did you mean `optimizer.learning_rate`?"),
+        ("optimizer.wd=1", "did you mean `optimizer.weight_decay`?"),
+        ("optimizr.epsilon=1", "did you mean `optimizer.epsilon`"),
+        ("rollout.epochs=1", "did you mean `algorithm.epochs`?"),
+        ("optimizer.qqqqqqqqq=1", "expected one of docs/configuration.md"),
         (
             "learning_rate=1",
             "did you mean `optimizer.learning_rate` or `reward_model.optimizer.learning_rate`?",

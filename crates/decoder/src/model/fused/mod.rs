@@ -4,7 +4,7 @@ mod self_test;
 
 use std::sync::Arc;
 
-pub(crate) use self_test::{test_gate, test_norm, test_rotation};
+pub(crate) use self_test::{test_norm, test_rotation};
 use tch::Tensor;
 use torch_ext::{CudaKernels, KernelError};
 
@@ -18,22 +18,19 @@ pub enum KernelOperation {
     Rotation,
     /// An addition to the residual stream, and the norm of the sum.
     Norm,
-    /// The gated activation of the MLP.
-    Gate,
     /// Drawing a token from logits.
     Drawing,
 }
 
 impl KernelOperation {
     /// All operations.
-    pub const ALL: [Self; 4] = [Self::Rotation, Self::Norm, Self::Gate, Self::Drawing];
+    pub const ALL: [Self; 3] = [Self::Rotation, Self::Norm, Self::Drawing];
 
     /// Name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rotation => "rotary positions and the cache",
             Self::Norm => "residual and norm",
-            Self::Gate => "the MLP's gate",
             Self::Drawing => "drawing a token",
         }
     }

@@ -1,13 +1,12 @@
 //! Tests of the project's own kernels against libtorch's operators, in f64 on the host, from the same bf16 numbers. A device that
 //! computes nothing would agree with itself.
 
-use model_files::model_config::{Activation, ModelConfig};
+use model_files::model_config::ModelConfig;
 use tch::{Device, Kind, Tensor};
 use torch_ext::{KernelError, size};
 
 use crate::kernel_self_test::{largest_error, on_host, wave};
 use crate::model::attention::Heads;
-use crate::model::gate::gated;
 use crate::model::rms_norm::RmsNorm;
 use crate::model::rope::{Angles, Rope};
 
@@ -81,17 +80,6 @@ pub(crate) fn test_norm(
     Ok(largest)
 }
 
-/// Tests `kernel`, called as [`CudaKernels::gate`](torch_ext::CudaKernels::gate).
-pub(crate) fn test_gate(
-    device: Device,
-    config: &ModelConfig,
-    kernel: impl FnOnce(&Tensor) -> Result<Tensor, KernelError>,
-) -> Result<f64, String> {
-    let both = wave(&[ROWS, 1, 2 * size(config.intermediate_size)], 0.37) * 4;
-    let computed = kernel(&both.to_device(device))?;
-    largest_error(&computed, &gated(&double(&both), Activation::Silu), 2.0)
-}
-
 fn double(x: &Tensor) -> Tensor {
     x.to_kind(Kind::Double)
 }
@@ -152,15 +140,5 @@ mod tests {
             test_norm(CPU, &tiny_config(), |_, _, _| Err(failure())),
             Err(failure().to_string())
         );
-    }
-
-    #[test]
-    fn a_gate_that_is_wrong_or_missing_is_not_used() {
-        let swapped = |both: &Tensor| {
-            let halves = both.chunk(2, -1);
-            Ok(gated(&Tensor::cat(&[&halves[1], &halves[0]], -1), Activation::Silu))
-        };
-        assert!(test_gate(CPU, &tiny_config(), swapped).unwrap_err().starts_with("differs by"));
-        assert_eq!(test_gate(CPU, &tiny_config(), |_| Err(failure())), Err(failure().to_string()));
     }
 }

@@ -7,7 +7,8 @@ use whole_file::FileError;
 
 use super::saved::SavedState;
 use super::{AdamW, Stepped};
-use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
+use crate::training::split_weight::{is_narrow, joined, nearest, split};
+use decoder::head::statistics_kind;
 use decoder::tensor_file::{TensorFileError, write_tensors};
 
 /// Column of the weights that are stepped, in `f32` at least.
@@ -91,7 +92,7 @@ impl Stepped {
     fn restore(&mut self, saved: &SavedState) -> Result<(), TensorFileError> {
         let is_split = self.is_split();
         let Self { parameter, place, copy, moments, .. } = self;
-        let (shape, kind) = (parameter.size(), wide_kind(parameter));
+        let (shape, kind) = (parameter.size(), statistics_kind(parameter));
         let read = |column: &str, kind: Kind| -> Result<Tensor, TensorFileError> {
             Ok(saved.elements(column, place, shape.iter().product(), kind)?.view(shape.as_slice()))
         };

@@ -1,12 +1,13 @@
 //! Steps with narrow parameters or moments: each piece is widened, stepped and rounded.
 
 use counter_rng::{Purpose, rounding_key};
+use decoder::head::statistics_kind;
 use tch::{Device, Tensor};
 use torch_ext::{AdamwFactors, NumbersMut, TorchError, change_numbers};
 
 use super::host_step::Run;
 use super::{AdamW, Slope, Stepped, pieces};
-use crate::training::split_weight::{is_narrow, joined, nearest, split, wide_kind};
+use crate::training::split_weight::{is_narrow, joined, nearest, split};
 use crate::training::stochastic_rounding::{round_up, rounding_noise};
 
 /// Elements that libtorch's operators widen at a time on the CPU, to fit its caches.
@@ -76,7 +77,7 @@ impl AdamW {
         let parameter = stepped.parameter.detach().view(-1);
         let copy = stepped.copy.as_ref().map(|copy| copy.view(-1));
         let kept = copy.as_ref().unwrap_or(&parameter);
-        let (kind, steps) = (wide_kind(&parameter), self.steps(kept.device()));
+        let (kind, steps) = (statistics_kind(&parameter), self.steps(kept.device()));
         for (start, count) in pieces(&parameter, PIECE_ELEMENTS) {
             let piece = |tensor: &Tensor| tensor.narrow(0, start, count);
             // Wide tensors share this memory.

@@ -1,11 +1,11 @@
 //! Steps by the gradients of all ranks, with the state on each rank or [sharded](super::sharding) over them.
 
 use tch::{Kind, Tensor};
-use torch_ext::TorchError;
+use torch_ext::{TorchError, size};
 use training_run::config::{MasterWeights, OptimizerSection};
 
 use super::saved::{Place, file_name};
-use super::sharding::{Sharding, UnitShard, pieces, size, units, views};
+use super::sharding::{Sharding, UnitShard, pieces, units, views};
 use super::{AdamW, StepOutcome, Stepped};
 use crate::host_memory::Memory;
 use crate::training::split_weight::is_narrow;
@@ -34,7 +34,7 @@ impl AdamW {
             let is_widened = is_narrow(&shard) && options.master == MasterWeights::F32;
             let shard = if is_widened { shard.to_kind(Kind::Float) } else { shard };
             let shard = memory.settle(&shard);
-            let sizes: Vec<i64> = of_unit.iter().map(size).collect();
+            let sizes: Vec<i64> = of_unit.iter().map(|tensor| size(tensor.numel())).collect();
             let pieces = pieces(&sizes, ranks.rank(), ranks.count());
             let lengths: Vec<i64> = pieces.iter().map(|piece| piece.length).collect();
             for (piece, part) in pieces.iter().zip(views(&shard, &lengths)) {

@@ -9,6 +9,7 @@
 use std::ops::Range;
 
 use tch::{Kind, Tensor};
+use torch_ext::size;
 
 use crate::host_memory::Memory;
 use crate::training::split_weight::{is_narrow, nearest};
@@ -87,7 +88,7 @@ impl Sharding {
             let stepped = if is_own { stepped.shallow_clone() } else { nearest(stepped) };
             let stepped = stepped.to_device(parameters[0].device());
             let gathered = self.ranks.gather_shards("updated parameters", &stepped)?;
-            let lengths: Vec<i64> = parameters.iter().map(size).collect();
+            let lengths: Vec<i64> = parameters.iter().map(|tensor| size(tensor.numel())).collect();
             for (parameter, values) in parameters.iter().zip(views(&gathered, &lengths)) {
                 parameter.shallow_clone().copy_(&values.view_as(parameter));
             }
@@ -105,10 +106,6 @@ pub(super) fn views(flat: &Tensor, lengths: &[i64]) -> Vec<Tensor> {
         view
     };
     lengths.iter().map(view).collect()
-}
-
-pub(super) fn size(tensor: &Tensor) -> i64 {
-    i64::try_from(tensor.numel()).expect("a tensor's size")
 }
 
 /// Ranges of the parameters of these names that make a unit.
@@ -134,7 +131,7 @@ pub(super) struct Piece {
 
 /// The pieces of the shard of `rank`, in order, of a unit whose parameters have `sizes` elements.
 pub(super) fn pieces(sizes: &[i64], rank: usize, ranks: usize) -> Vec<Piece> {
-    let [rank, ranks] = [rank, ranks].map(|n| i64::try_from(n).expect("a number of processes"));
+    let [rank, ranks] = [rank, ranks].map(size);
     let shard = (sizes.iter().sum::<i64>() + ranks - 1) / ranks;
     let (mut pieces, mut begin) = (Vec::new(), 0);
     for (parameter, size) in sizes.iter().enumerate() {
