@@ -28,7 +28,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     steps_per_call: Option<u32>,
     /// Shortest measuring time for each size and rule, in seconds
-    #[arg(long, default_value_t = 0.8)]
+    #[arg(long, default_value_t = 0.8, value_parser = seconds)]
     seconds: f64,
 }
 
@@ -41,6 +41,11 @@ fn size(text: &str) -> Result<(usize, usize), String> {
         .and_then(|(states, actions)| states.parse().ok().zip(actions.parse().ok()));
     let positive = numbers.filter(|(states, actions)| *states > 0 && *actions > 0);
     positive.ok_or_else(|| "expected states x actions, both positive: 1000x100".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let valid = text.parse().ok().filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0);
+    valid.ok_or_else(|| "expected a finite number of seconds, 0 or more".to_owned())
 }
 
 /// The names are those of the Python peers.

@@ -1,7 +1,7 @@
 //! `softmax-sim train`.
 
 use super::streams;
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use entropy_core::SequenceEntropyChange;
 use messages::{in_file, plain_words};
 use softmax_sim::experiment::Experiment;
@@ -27,7 +27,6 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
     let experiment = args.config.as_deref().map_or_else(|| Ok(Experiment::default()), read)?;
-    experiment.check()?;
     let environment = experiment.draw(args.seed);
     let Experiment { method, schedule, .. } = experiment;
     let progress = Progress::stderr("train");
@@ -55,8 +54,11 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<bool> {
 
 fn read(path: &Path) -> anyhow::Result<Experiment> {
     let text = streams::read(path)?;
-    toml::from_str(&text)
-        .map_err(|error| anyhow!(in_file(path, &text, error.span(), plain_words(error.message()))))
+    let experiment: Experiment = toml::from_str(&text).map_err(|error| {
+        anyhow!(in_file(path, &text, error.span(), plain_words(error.message())))
+    })?;
+    experiment.check().with_context(|| path.display().to_string())?;
+    Ok(experiment)
 }
 
 type Row = (CurvePoint, Parts);

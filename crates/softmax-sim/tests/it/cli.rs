@@ -118,8 +118,15 @@ fn bench_prints_a_result_for_every_size_and_rule() {
 }
 
 #[test]
-fn bench_refuses_a_size_that_is_none() {
-    let output = softmax_sim(&["bench", "--sizes", "0x3"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(text(&output.stderr).contains("expected states x actions"), "{output:?}");
+fn bench_refuses_what_it_cannot_measure() {
+    for (arguments, expected) in [
+        (["--sizes", "0x3"], "expected states x actions"),
+        (["--seconds", "nan"], "expected a finite number of seconds, 0 or more"),
+        (["--seconds", "inf"], "expected a finite number of seconds, 0 or more"),
+        (["--seconds=-1", "--sizes=1x2"], "expected a finite number of seconds, 0 or more"),
+    ] {
+        let output = softmax_sim(&[&["bench"][..], &arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(text(&output.stderr).contains(expected), "{output:?}");
+    }
 }

@@ -65,13 +65,13 @@ fn a_setting_that_cannot_run_is_one_line() {
     for (config, message) in [
         (
             "schedule.rollouts = 0",
-            "error: `rollouts` is 0, expected a finite number of at least 1\n",
+            "error: run.toml: `rollouts` is 0, expected a finite number of at least 1\n",
         ),
         ("shedule.rollouts = 3", "unknown field `shedule`"),
-        ("schedule.critic_rate = 2.0", "error: `critic_rate` is 2, expected 0 to 1\n"),
+        ("schedule.critic_rate = 2.0", "error: run.toml: `critic_rate` is 2, expected 0 to 1\n"),
         (
             "network = { hidden = 0 }",
-            "error: `hidden` is 0, expected a finite number of at least 1",
+            "error: run.toml: `hidden` is 0, expected a finite number of at least 1",
         ),
     ] {
         std::fs::write(folder.path().join("run.toml"), config).unwrap();
