@@ -29,7 +29,7 @@ macro_rules! settings {
             /// [`ExperimentError`](crate::experiment::ExperimentError), naming the setting.
             pub fn check(&self) -> Result<(), $crate::experiment::error::ExperimentError> {
                 use $crate::experiment::error;
-                $($(error::$range(stringify!($field), error::Number::number(self.$field) $(, $bound)?)?;)?)+
+                $($(error::$range(stringify!($field), self.$field as f64 $(, $bound)?)?;)?)+
                 $(
                     let rule: fn(&Self) -> Result<(), error::ExperimentError> = $rule;
                     rule(self)?;

@@ -7,22 +7,6 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct ExperimentError(pub(crate) String);
 
-pub(crate) trait Number {
-    fn number(self) -> f64;
-}
-
-impl Number for f64 {
-    fn number(self) -> f64 {
-        self
-    }
-}
-
-impl Number for usize {
-    fn number(self) -> f64 {
-        self as f64
-    }
-}
-
 /// Checks a number: `holds` if it has one of the values `expected`.
 pub(crate) fn check_range(
     field: &str,
