@@ -122,7 +122,7 @@ fn split_bounds(folded: &str) -> Option<(&str, String, String)> {
     );
     // `x + 1, x \ne 1`: beside an expression or a definition only.
     let behind_comma = pattern!(
-        r"(?xs)^((?:[a-zA-Z](?:_\{?[A-Za-z0-9]+\}?)?(?:(?:\^\{-1\})?\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?\S) (?:\x20|\\q?quad|\\[,;\x20])* (?:,|\\q?quad\x20*\() (?:\x20|\\q?quad|\\[,;\x20])*
+        r"(?xs)^((?:[a-zA-Z](?:_\{?[A-Za-z0-9]+\}?)?(?:(?:\^\{-1\})?\([a-z]\))?\s*=|[^<>]*=[^<>]*=|[^<>]*/[^<>]*=|[^<>]*frac[^<>]*=)?[^=<>]*?[^\s$]) (?:[\x20$]|\\q?quad|\\[,;\x20])* (?:,|\\q?quad\x20*\() (?:[\x20$]|\\q?quad|\\[,;\x20])*
         ((?:[-+0-9./\\{}frac\s]+(?:<|\\(?:leq?|lt)\s)\s*)?\|?([a-zA-Z])\|?\s*(?:[<>]|\\(?:geq?|leq?|neq?|lt|gt)[^A-Za-z])[^,()]*)\)?$"
     );
     let concludes = pattern!(

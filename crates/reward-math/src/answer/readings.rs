@@ -92,7 +92,12 @@ fn notations(folded: &str) -> Option<Node> {
         let is_order = folded.len() >= 3 && folded.bytes().all(|byte| byte.is_ascii_uppercase());
         is_order.then(|| Node::Words(folded.to_lowercase()))
     };
-    let parts = || tuple(spelling::labelled_parts(folded)?.iter().map(String::as_str));
+    // `\text{(b) No, they are dependent}`
+    let verdict = pattern!(r"^(?:\\text\s*\{)?\s*((?i:yes|no|true|false)),\s.*$");
+    let parts = || {
+        let parts = spelling::labelled_parts(folded)?;
+        tuple(parts.iter().map(|part| unwrapped(verdict, part)))
+    };
     let spanned = pattern!(
         r"^\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
     );

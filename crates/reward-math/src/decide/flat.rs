@@ -75,13 +75,21 @@ impl Comparison {
                     (self.implicit(&stated, &names?)?, declared.clone())
                 }
             }
-            Node::List { open: ' ', items, .. } => {
+            Node::List { open: ' ', close: ' ', items } => {
                 let coordinate = |item: &Node| {
                     let label = relation::labelled(item).and_then(|(label, _)| label.symbol());
                     label.is_some_and(|label| COORDINATES.contains(&label))
                 };
+                // Different coordinates: `y = x` beside `y = -x` are two lines.
                 let values = relation::named_values(items).filter(|_| items.iter().all(coordinate));
-                self.running(&values?, &declared)?
+                let values = values.filter(|values| values.iter().any(Node::has_variable))?;
+                // `x = 3 - z, y = 1`: the others are free.
+                let free = |name: &String| COORDINATES.contains(&name.as_str());
+                if values.iter().flat_map(Node::names).any(|name| free(&name)) {
+                    (self.implicit(items, &[])?, Vec::new())
+                } else {
+                    self.running(&values, &declared)?
+                }
             }
             _ => return None,
         };
