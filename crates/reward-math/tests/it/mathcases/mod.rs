@@ -197,6 +197,13 @@ fn rows_of_colleges_and_competitions_reach_the_floor() {
     reaches_with_known("examined_12.jsonl", 1820, 1755, 1);
 }
 
+/// Two sets of whole responses, a hostile one and one in the habits of models. First seen, 183 and 195 of 200 agreed, with two
+/// false positives: a letter behind a boxed letter, and the derivative of another variable before a box.
+#[test]
+fn rows_in_the_habits_of_models_reach_the_floor() {
+    reaches_with_known("examined_13.jsonl", 400, 391, 0);
+}
+
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
 /// question; several values with labels, of which the question asks for one. Known: a determinant behind a label, and `x` for a multiplication sign.
 #[test]
