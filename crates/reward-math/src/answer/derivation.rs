@@ -11,7 +11,7 @@ use super::{Node, Relation};
 use crate::expression::Expression;
 use crate::parser::Parser;
 use crate::relation;
-use crate::table::pattern;
+use crate::table::{lists, pattern};
 use crate::token::tokenize;
 use crate::words;
 pub(super) use rows::without_words_in_brackets;
@@ -108,8 +108,9 @@ pub(super) fn steps(folded: &str) -> Option<Steps> {
         return None;
     }
     // `x = -1` or `x = 4`, before `x = 4`, is a step.
-    let is_alike =
-        |row: &&Row| !is_sum && row.items.len() == 1 && says_the_same(&row.items[0], &last);
+    let curves = in_line && ends_in_curve(&rows, &last);
+    let same = |step: &Node| says_the_same(step, &last) || curves && is_curve(step);
+    let is_alike = |row: &&Row| !is_sum && row.items.len() == 1 && same(&row.items[0]);
     let alike = rows.iter().filter(is_alike).map(|row| row.text.clone()).collect();
     Some(Steps { last: answer, calculated, alike, in_rows: !in_line })
 }
@@ -301,6 +302,22 @@ fn is_open(row: &Row, rows: &[Row], last: &[Node]) -> bool {
     let mut names = row.items.iter().flat_map(undefined);
     last.iter().all(|node| named(node).is_some_and(|(_, value)| !value.has_variable()))
         && names.any(|name| !known.contains(&name) && !of_last(&name))
+}
+
+/// Returns true if a list of equations ends in a curve of which it does not name the coordinates: `x = 1, y = x + 3`.
+fn ends_in_curve(rows: &[Row], last: &[Node]) -> bool {
+    let [end] = last else { return false };
+    let values = rows.iter().flat_map(|row| &row.items).filter_map(named);
+    let known = values.filter(|(_, value)| !value.has_variable());
+    let known = known.filter_map(|(label, _)| label.symbol().map(str::to_owned));
+    let known: BTreeSet<String> = known.collect();
+    is_curve(end) && end.names().len() > 1 && !end.names().is_subset(&known)
+}
+
+fn is_curve(node: &Node) -> bool {
+    let names = node.names();
+    let open = !names.is_empty() && names.iter().all(|name| lists("x y z", name));
+    open && matches!(node, Node::Chain { relations, .. } if *relations == [Relation::Equal])
 }
 
 /// Returns true if a step gives a name a value that the last one gives a value, too.

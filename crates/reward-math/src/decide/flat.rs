@@ -237,6 +237,7 @@ fn is_running(condition: &Node) -> Option<String> {
     let (name, set) = condition.membership()?;
     (set.symbol() == Some("\\mathbb R")).then(|| name.symbol().map(str::to_owned))?
 }
+
 /// Returns true for `\vec r`, `r`, `\vec r(t)` and `(x, y, z)`.
 fn is_radius(label: &Node) -> bool {
     let is_name = |name: &str| name == "r" || name.starts_with("\\vec ");
