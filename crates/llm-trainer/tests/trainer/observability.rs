@@ -78,7 +78,7 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
     let summary = run(&["inspect"]);
     assert!(summary.starts_with("run: 4 steps\n") && !summary.contains('\u{1b}'), "{summary}");
     assert!(
-        summary.contains("step 4: ") && summary.contains("the law of 3 evaluations"),
+        summary.contains("step 4: ") && summary.contains("all 3 evaluations have the same"),
         "{summary}"
     );
     run(&["report"]);
@@ -90,7 +90,7 @@ fn tensorboard_has_every_metric_of_every_step_once_though_the_run_was_resumed() 
     let last = read_metrics(&root.join("run/metrics.jsonl")).unwrap().pop().unwrap();
     assert_eq!(last.get("law/from_evaluations"), Some(1.0));
     assert_eq!(last.get("law/points"), Some(3.0));
-    assert!(log.contains("of entropy") && log.contains("the law of 3 evaluations"), "{log}");
+    assert!(log.contains("of entropy") && log.contains("all 3 evaluations have the same"), "{log}");
 }
 
 #[test]
