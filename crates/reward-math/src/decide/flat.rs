@@ -121,8 +121,8 @@ impl Comparison {
         let normal = |place: usize| {
             let mut row = vec![Rational::ZERO; items.len() + 1];
             row[place] = Rational::ONE;
-            for (direction, at) in directions.iter().zip(&leading) {
-                row[*at] = -&direction[place];
+            for (direction, first) in directions.iter().zip(&leading) {
+                row[*first] = -&direction[place];
             }
             let starts = points.iter().map(|row| &row[names.len()]);
             let constant: Rational = row
@@ -181,8 +181,8 @@ impl Comparison {
             |part: &Expression| self.algebra.normalise(part).ok()?.as_constant().filter(small);
         let constant = number(&place(names.len()))?;
         let mut row = Vec::new();
-        for at in 0..names.len() {
-            row.push(number(&place(at))? - &constant);
+        for name in 0..names.len() {
+            row.push(number(&place(name))? - &constant);
         }
         let term = |(name, part): (&String, &Rational)| {
             Expression::Number(part.clone()) * Expression::symbol(name)
