@@ -19,6 +19,7 @@ mod progression;
 mod recurrence;
 mod region;
 mod triangle;
+mod units;
 mod values;
 
 use crate::algebra::Algebra;
