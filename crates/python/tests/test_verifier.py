@@ -49,7 +49,8 @@ def test_spans_count_characters() -> None:
 
 
 def test_work_is_bounded_by_fuel() -> None:
-    costly = er.verify(r"\boxed{(x+y+z)^{9}}", "(z+y+x)^9 + 1", fuel=10)
+    # Equal, so that double precision sees no difference before the work begins.
+    costly = er.verify(r"\boxed{(x+y+z)^{9}}", "(z+y+x)^9", fuel=10)
     assert costly.verdict == "unparsed" and "fuel" in str(costly.why)
 
 
