@@ -1,8 +1,8 @@
 //! Splitting of a text into the steps of a derivation.
 
-use super::tail::defines_again;
 use regex::Captures;
 
+use super::tail::defines_again;
 use crate::answer::assertion::objects;
 use crate::answer::spelling::rewrite;
 use crate::table::{captured, lists, mentions, pattern, phrases};
