@@ -35,6 +35,7 @@ mod tests {
     fn a_kernel_takes_gate_and_up_as_their_product_leaves_them() {
         let [gate, up] = [0.3, 0.7].map(|step| Projection::new(wave(&[6, 8], step), None));
         let both = Projection::forward_all(&[&gate, &up], &Operand::plain(wave(&[3, 1, 8], 1.1)));
-        assert!(torch_ext::CudaKernels::emulated().unwrap().gate(&both).is_ok());
+        let by_kernel = torch_ext::CudaKernels::emulated().unwrap().gate(&both).unwrap();
+        assert!(by_kernel.equal(&Operand::gated(both, Activation::Silu).into_value()));
     }
 }

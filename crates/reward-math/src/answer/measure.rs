@@ -33,9 +33,8 @@ impl Parser {
             matches!(word, "pi" | "inf" | "infinity" | "oo" | "Infinity" | "sqrt" | "cbrt");
         // "alpha particle" is no letter with a unit.
         let greek = is_greek(word) && self.peek_at(1).is_none_or(|next| next.word().is_none());
-        // "the rank is 2", "rank 2", "max at (1, 2)"
-        let place = || self.peek_at(1).and_then(Kind::word) == Some("at");
-        let noun = word == "rank" && !self.symbol_at(1, '(') || lists("max min", word) && place();
+        // "the rank is 2", "rank 2"
+        let noun = word == "rank" && !self.symbol_at(1, '(');
         greek || (constant || function_name(word).is_some()) && !noun && !self.symbol_at(1, '=')
     }
 

@@ -58,13 +58,13 @@ impl Comparison {
                 Some((label, value)) if is_radius(label) => {
                     self.running(&coordinates(value), &declared)?
                 }
-                _ => (self.implicit(std::slice::from_ref(reading), &[])?, declared.clone()),
+                _ => (self.implicit(std::slice::from_ref(reading), &[])?, Vec::new()),
             },
             Node::List { open: '(', .. } | Node::Matrix(_) => {
                 self.running(&coordinates(reading), &declared)?
             }
             Node::Builder { head, conditions } => {
-                let running = conditions.iter().map(is_running).collect::<Option<Vec<_>>>();
+                let running = conditions.iter().map(parameter).collect::<Option<Vec<_>>>();
                 if let Some(names) = running {
                     self.running(&coordinates(head), &names)?
                 } else {
@@ -72,7 +72,7 @@ impl Comparison {
                     let names: Option<Vec<&str>> = names.iter().map(Node::symbol).collect();
                     let stated = conditions.iter().filter(|stated| stated.membership().is_none());
                     let stated = stated.cloned().collect::<Vec<_>>();
-                    (self.implicit(&stated, &names?)?, declared.clone())
+                    (self.implicit(&stated, &names?)?, Vec::new())
                 }
             }
             Node::List { open: ' ', close: ' ', items } => {
@@ -233,7 +233,7 @@ fn coordinates(point: &Node) -> Vec<Node> {
 }
 
 /// Returns the name of `t \in \mathbb{R}`.
-fn is_running(condition: &Node) -> Option<String> {
+fn parameter(condition: &Node) -> Option<String> {
     let (name, set) = condition.membership()?;
     (set.symbol() == Some("\\mathbb R")).then(|| name.symbol().map(str::to_owned))?
 }

@@ -100,7 +100,7 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     Some(start + words[sign.unwrap_or(from)].start..start + words[to].end)
 }
 
-/// Returns the end of "As these differ, the limit does not exist.", and "no solutions" in words of any kind.
+/// Returns "does not exist" of "As these differ, the limit does not exist.", "no solutions", and the like.
 ///
 /// A sentence with formulas must conclude so: "The sides give $-1$ and $1$; hence the limit does not exist."
 fn absence(last: &str, plain: bool) -> Option<Match<'_>> {
@@ -198,7 +198,7 @@ fn clause(sentence: &str) -> usize {
         r"(?i), (?:‹opens an aside›|which [^,]*\b(?:‹compares in an aside›)|i\.e\. [^,]*\b(?:more|less|fewer) than|i\.e\.,? all|which (?:is|are) (?:all|the|exactly)|an? [0-9.]+ ?% chance",
         r"|an? [a-z ]{1,30}(?:after|before)|(?:the|its|their) [^,]{1,60} being|where (?:the|all|each|both) [^=$]*$|at a distance|or [^,]{1,24} if|(?:he|she|it|they) (?:does|do|did|is|are) not",
         r"|(?:\$?[0-9./]+%?|[a-z]+)(?: [a-z]+){0,3} (?:‹compares quantities›) than|or [0-9.]+ ?(?:%|percent)|so (?:that|this)(?: is|['’]s) an?|after [a-z]+ing|for [0-9]+ itself|and [0-9.]+ would",
-        r"|[\w-]+(?: of|(?: thirds?| quarters?) of) (?:which|whom|them|the))\b|,? (?:‹breaks a clause›) |[，,：:](?:而不是|因为|它是|它既)| for all (?:real )?\$",
+        r"|[\w-]+(?: of|(?: thirds?| quarters?) of) (?:which|whom|them|the))\b|,? (?:‹breaks a clause›) |[，,]而不是| for all (?:real )?\$",
         r"|; [^;=]*\b(?:would|must|while|stays|not)\b|[,(] ?(?:which is |or )?(?:‹approximates›) ?\$?[0-9.,]+[^,;]*$|, or [0-9.]+(?:\.\.\.|…)$|, or [^$]* in decimal form",
     ));
     // "**36** integers are divisible by neither 4 nor 5."
