@@ -32,7 +32,7 @@ use crate::table::{lists, pattern, unwrapped, without};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
-use declaration::{Constants, Declared, declared};
+use declaration::{Constants, Declared, declared, in_latin};
 use derivation::{Steps, last_calculation, last_side, steps, tail, without_words_in_brackets};
 pub(crate) use expansion::orders;
 pub(crate) use node::{Combination, Node, Piece, Relation};
@@ -166,6 +166,7 @@ impl Answer {
         }
         let folded = spelling::rewrite("criterion", folded);
         let folded = spelling::rewrite("declared index", &folded);
+        let folded = in_latin(&folded);
         let folded = prose::in_cases(&folded).map_or(folded, Cow::Owned);
         Ok(Self::read(&spelling::without_rejected(&folded), stepwise))
     }
@@ -193,7 +194,8 @@ impl Answer {
         let Declared { rest, parameter, constants, condition } = declared(folded);
         let condition = condition.or_else(|| spelling::criterion(&rest));
         let rest = spelling::without_reason(without_words_in_brackets(&rest));
-        let folded = spelling::without_domain(&rest);
+        let spoken = words::spoken_time(&rest);
+        let folded = spoken.as_deref().unwrap_or(spelling::without_domain(&rest));
         if let Some(clock) = words::clock(folded) {
             let readings = Ok(vec![Node::Words(clock)]);
             return Self { condition, ..Self::of(spelling(folded), readings) };
@@ -330,10 +332,11 @@ fn is_worded(reading: &Node, folded: &str) -> bool {
     }
 }
 
-/// Returns the number of decimal places, if there are ten or more: such a value is taken as rounded.
+/// Returns the number of decimal places of a value that is taken as rounded: of ten or more, or two behind `\approx`.
 fn rounded_to(folded: &str) -> Option<u32> {
-    let places = pattern!(r"^(?:\\approx\s*)?-?[0-9]*\.([0-9]{10,})$").captures(folded)?;
-    u32::try_from(places[1].len()).ok()
+    let places = pattern!(r"^-?[0-9]*\.([0-9]{10,})$|\\approx\s*-?[0-9]*\.([0-9]{2,})$");
+    let places = places.captures(folded)?;
+    u32::try_from(places.get(1).or(places.get(2))?.len()).ok()
 }
 
 /// Replaces `\\\\frac` in a text that was escaped once too often. A matrix contains such pairs legitimately.

@@ -18,6 +18,7 @@ mod mixed;
 mod progression;
 mod recurrence;
 mod region;
+mod solved;
 mod triangle;
 mod units;
 mod values;
@@ -27,7 +28,7 @@ use crate::answer::{Answer, Combination, Node, Relation, logic, same_set};
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
-use crate::table::pattern;
+use crate::table::{captured, pattern};
 use crate::verdict::{ParseError, Rung, Side, Verdict, Witness};
 use crate::words;
 use difference::Difference;
@@ -156,12 +157,30 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
             _ => Decision::unparsed(Side::Response, ParseError::Undecided),
         };
     }
+    // `a, b \ge 1` are not `a, b \ge 0`.
+    if let (Some(constants), Some(others)) = (&response.constants, &gold.constants)
+        && constants.names == others.names
+        && !same_set(&constants.set, &others.set)
+    {
+        return Decision::unparsed(Side::Response, ParseError::Undecided);
+    }
     if response.spelling == gold.spelling {
         return Decision::right(Rung::Spelling, (0, 0));
     }
     if words::in_another_order(&response.spelling, &gold.spelling) {
         let shapes = Witness::shapes(response.spelling.as_str(), gold.spelling.as_str());
         return Decision::wrong(Rung::Choice, shapes);
+    }
+    // A matrix of 3 rows and 4 columns is none of 4 rows and 3 columns.
+    let size = |answer: &Answer| {
+        let sides = pattern!(r"^([0-9]+)\\times ?([0-9]+)$").captures(&answer.spelling)?;
+        Some([sides[1].to_owned(), sides[2].to_owned()])
+    };
+    if let (Some([rows, columns]), Some([other_rows, other_columns])) = (size(response), size(gold))
+        && rows == other_columns
+        && columns == other_rows
+    {
+        return Decision::unparsed(Side::Response, ParseError::Undecided);
     }
     if words::spell_one_order(&response.spelling, &gold.spelling) {
         return Decision::right(Rung::Choice, (0, 0));
@@ -237,12 +256,18 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     if families && comparison.same_families(response, gold) == Some(true)
         || comparison.same_progression(response, gold) == Ok(true)
         || comparison.same_flat(response, gold)
+            && !solved::leaves_unsolved(&readings[0], &gold_readings[0])
     {
         return Decision::right(Rung::NormalForm, (0, 0));
     }
     if let Some(places) = gold.rounded_to
-        && response.rounded_to.is_none()
-        && comparison.rounds_to(readings, gold_readings, &last_place(places))
+        && match places {
+            10.. => response.rounded_to.is_none(),
+            _ => decimals(&response.spelling).is_none_or(|given| given > places),
+        }
+        && let unit = last_place(places)
+        && let tolerance = if places < 10 { chains::half(&unit) } else { unit }
+        && comparison.rounds_to(readings, gold_readings, &tolerance)
     {
         return Decision::right(Rung::Rounding, (0, 0));
     }
@@ -263,6 +288,12 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
             Decision::unparsed(if faulty { Side::GroundTruth } else { Side::Response }, why)
         }
     }
+}
+
+/// Returns the number of decimal places at the end of a text; `None` if there is no decimal.
+fn decimals(text: &str) -> Option<u32> {
+    let decimals = captured(pattern!(r"\.([0-9]+)[^0-9]*$"), text)?;
+    u32::try_from(decimals.len()).ok()
 }
 
 /// Returns the unit of a decimal place.
@@ -348,6 +379,9 @@ impl Comparison {
                 let (response, gold) = (only_member(response, gold), only_member(gold, response));
                 self.difference = None;
                 match self.compare(response, gold) {
+                    Ok((true, _)) if solved::leaves_unsolved(response, gold) => {
+                        self.undecided = true;
+                    }
                     Ok((true, rung)) => return Ok((rung, (response_at, gold_at))),
                     found if outcome.is_none() => {
                         outcome = Some(found);

@@ -12,8 +12,9 @@ use crate::extract::{
 use crate::labels;
 use crate::nearby;
 use crate::options::Options;
+use crate::relation;
 use crate::restated;
-use crate::table::{captured, lists, pattern, single, starts_with_ignoring_case};
+use crate::table::{captured, lists, pattern, single, starts_with_ignoring_case, without};
 use crate::truth;
 use crate::verdict::{ParseError, Side, Verdict, Witness};
 use crate::words;
@@ -94,6 +95,9 @@ impl Gold {
             .filter(|_| words::writes_decimal_commas(response));
         let measured = self.with_unit(response, extracted).or(money);
         let verdict = self.verify_answer(measured.as_ref().unwrap_or(&extracted.text));
+        if nearby::means_another(response, extracted, &self.answer) {
+            return Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided };
+        }
         if verdict.is_right() {
             return verdict;
         }
@@ -104,9 +108,11 @@ impl Gold {
         let others = [
             self.items(extracted),
             self.initial_value(extracted),
+            self.facts_at_the_end(response),
             self.parts(response, extracted),
             self.answer.is_choice().then(|| nearby::letter(response, extracted)).flatten(),
             nearby::with_domain(response, extracted),
+            nearby::with_definition(response, extracted),
             nearby::without_remark(extracted),
             self.number(extracted),
             self.behind_letter(response, extracted),
@@ -226,14 +232,16 @@ impl Gold {
     /// Returns a last number with the unit behind it, if the ground truth has one: "120 米" is no `120\text{千米}`.
     fn with_unit(&self, response: &str, extracted: &Extracted) -> Option<String> {
         let readings = self.answer.readings.as_deref().ok()?;
-        if !readings.iter().any(|node| node.unit().is_some()) {
+        let value = |node| relation::asserted(node).map_or(node, |assertion| assertion.value);
+        if !readings.iter().any(|node| value(node).unit().is_some()) {
             return None;
         }
         let behind = pattern!(
-            r"^[}$]*\s?([a-zA-Zµμ]{1,4}[²³]?(?:/[a-zA-Z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，]|\s|$)"
+            r"^[}$]*(?:\s?|(?:\s|\\[,;\x20])*\\(?:text|mathrm)\{\s*)([a-zA-Zµμ]{1,4}[²³]?(?:/[a-zA-Z]{1,3}[²³]?)?|[a-z]{3,}(?: per [a-z]{3,})?|[千厘毫分]?米|公里|千克|公斤)(?:[。.,，}]|\s|$)"
         );
         let unit = captured(behind, &response[extracted.span.end..])?.as_str();
-        let number = pattern!(r"^-?[0-9.,]+$").is_match(&extracted.text);
+        let number = pattern!(r"^(?:[a-zA-Z](?:_\{?[a-z0-9]+\}?)?\s*=\s*)?-?[0-9.,]+$")
+            .is_match(&extracted.text);
         // "5 in total" names no inches.
         let boxed = extracted.rule == Rule::Box && number && unit != "in";
         let measured = (extracted.rule == Rule::LastNumber || boxed) && words::is_measure(unit);
@@ -326,6 +334,14 @@ impl Gold {
         (!words::takes_back(&extracted.text.to_lowercase())).then(|| only.as_str().to_owned())
     }
 
+    /// Returns the last sentence, if the ground truth names its values: "So the rank is 2 and the nullity is 1."
+    fn facts_at_the_end(&self, response: &str) -> Option<String> {
+        self.answer.facts.as_ref()?;
+        let last = own_turn(response).trim_end().trim_end_matches(['.', '*']);
+        let start = pattern!(r"[.!?:]\**\s|\n").find_iter(last).last().map_or(0, |stop| stop.end());
+        Some(without(&last[start..], &["**", "$"]))
+    }
+
     /// Returns the words of the ground truth, if the last sentence ends in them: "the equation has no real solutions".
     fn words_at_the_end(&self, response: &str) -> Option<String> {
         let gold = self.answer.words.as_deref().filter(|_| self.answer.is_words())?;
@@ -365,7 +381,13 @@ impl Gold {
         };
         let named = last[..start].ends_with(':') && alone(sentence);
         let first = opening.split_once("\n\n").is_some_and(|(first, _)| alone(first));
-        let says = many || opens || wins || named || first || ends.into_iter().any(says);
+        // "The steepest line is that of Evelyn. **Evelyn** has the greatest speed."
+        let subject =
+            pattern!(r"(?:^|[.!?\n]\s*)\*\*([^*]+)\*\* (?:has|had|is|was|got|wins|won)\b[^.*]*$");
+        let subject = captured(subject, last).is_some_and(|subject| {
+            alone(subject.as_str()) && !words::takes_back(&last[subject.end()..].to_lowercase())
+        });
+        let says = many || opens || wins || named || first || subject || ends.into_iter().any(says);
         says.then(|| gold.to_owned())
     }
 

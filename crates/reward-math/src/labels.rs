@@ -59,7 +59,10 @@ pub(crate) fn in_blanks(
     let blank = pattern!(
         r"_{2,}|(?:\\_){2,}|[(（]\s*\$?\\q?quad\$?\s*[)）]|（\s*）|\\underline\s*\{(?:\s|\\q?quad|\\[hv]space\*?\{[^{}]*\})*\}"
     );
-    if blank.find_iter(question).count() != count {
+    let in_order = pattern!(
+        r"(?i)\bin (?:increasing|decreasing|ascending|descending|that|this) order\b|\bfrom (?:least|smallest|lowest|greatest|largest|highest) to\b|\b(?:arrange|respectively)\b"
+    );
+    if blank.find_iter(question).count() != count && !in_order.is_match(question) {
         return None;
     }
     let answer = Answer::parse(text).ok().filter(|answer| values(answer) == Some(count))?;

@@ -1,6 +1,8 @@
 //! Other readings of an extracted answer, by what stands around it in the response.
 
+use crate::answer::Answer;
 use crate::extract::{Extracted, Rule, last_formula, letter_behind};
+use crate::restated::holds_operation;
 use crate::table::{captured, pattern, tail};
 use crate::words;
 
@@ -18,12 +20,49 @@ pub(crate) fn with_domain(response: &str, extracted: &Extracted) -> Option<Strin
     let parts = domain.captures(behind)?;
     let part = |place| parts.get(place).or(parts.get(place + 3)).map(|part| part.as_str());
     let (name, sign, value) = (part(2)?, part(3)?, part(4)?);
-    // `\boxed{x + 1}, y = 2` has two values.
+    // `\boxed{x + 1}, y = 2` has two values, `\boxed{L}, L = \lim_{x \to 0} f(x)` none.
     let fits = match sign {
+        _ if holds_operation(value) => false,
         "=" => parts.get(1).is_some() && !text.contains(['=', ',', '<', '>']),
         _ => !text.contains("\\in"),
     };
     (fits && text.contains(name)).then(|| format!("{text}, {name} {sign} {value}"))
+}
+
+/// Returns a boxed answer with the value of a letter that stands before the box: "With $\varphi = \frac{1 + \sqrt5}{2}$ …".
+pub(crate) fn with_definition(response: &str, extracted: &Extracted) -> Option<String> {
+    let definition = pattern!(
+        r"(?i:\b(?:with|where|let|put|set|denote|writing)\b)[^$.\n]{0,24}\$(\\[a-zA-Z]+)\s*=\s*([^$=]*[^$=\s,])\$"
+    );
+    let near = tail(&response[..extracted.span.start], LONGEST_SENTENCE);
+    let defined = definition.captures_iter(near).filter(|parts| {
+        let (name, value) = (&parts[1], &parts[2]);
+        extracted.text.contains(name) && !extracted.text.contains('=') && !holds_operation(value)
+    });
+    let defined = defined.last().filter(|_| extracted.rule == Rule::Box)?;
+    Some(format!("{}, {} = {}", extracted.text, &defined[1], &defined[2]))
+}
+
+/// Returns true if the words around an answer make another of it: "the odds are $3:11$" is no $3/11$, "the primes of the form
+/// $2^k - 1$" are not all of these numbers, and "20 N, directed to the east" is not "20 N to the west".
+pub(crate) fn means_another(response: &str, extracted: &Extracted, gold: &Answer) -> bool {
+    let (before, behind) =
+        (tail(&response[..extracted.span.start], 160), &response[extracted.span.end..]);
+    let ratio = pattern!(r":|\bto\b").is_match(&extracted.text);
+    let odds = pattern!(r"(?i)\bodds\b[^.\n]*$").is_match(before);
+    let primes = pattern!(r"\bprimes?(?: numbers?)? of the form[\s$\\({]*$").is_match(before);
+    let directed = pattern!(r"^[}\s$]*,? ?(?:(?:‹before a direction›) )+(‹direction of motion›)");
+    let directions = words::directions(gold.words.as_deref().unwrap_or_default());
+    let turned = captured(directed, behind).is_some_and(|direction| {
+        !directions.is_empty() && !directions.contains(direction.as_str())
+    });
+    let once = pattern!(
+        r"^[}\s$,]*for (?:exactly|only) one\b|^[}\s$,.]*where \$?(?:[eij]|\\pi)\$? (?:denotes|stands for)\b"
+    );
+    once.is_match(behind)
+        || ratio && odds && !gold.spelling.contains(':')
+        || primes && !gold.spelling.contains("prime")
+        || turned
 }
 
 /// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".

@@ -38,8 +38,10 @@ pub(crate) fn asserted(chain: &Node) -> Option<Assertion<'_>> {
     let Node::Chain { sides, relations } = chain else { return None };
     let equal = |relation: &Relation| match relation {
         Relation::Equal | Relation::Approximately => true,
-        // `\theta \sim \lambda/B = 0.01`
-        Relation::Similar => sides.last().is_some_and(is_constant_value),
+        // `\theta \sim \lambda/B = 0.01`, `f(x) \sim \sum_{n=1}^\infty b_n \sin nx`
+        Relation::Similar => sides.last().is_some_and(|side| {
+            is_constant_value(side) || side.expression().is_some_and(|side| side.calls("sum"))
+        }),
         _ => false,
     };
     let (sides, relations) = without_name(before_bounds((sides, relations), equal));
@@ -369,13 +371,18 @@ fn is_variable(expression: &Expression) -> bool {
 /// Renames `t` in `f(t) = …` as in the other definition, if both define the same function of one variable.
 pub(crate) fn with_same_argument(left: &Node, right: &Node) -> Option<Node> {
     let ((left, _), (right, value)) = (labelled(left)?, labelled(right)?);
-    let ((name, wanted), (other, given)) =
-        (applied(left.expression()?)?, applied(right.expression()?)?);
+    let ((name, wanted), (other, given)) = (argument(left)?, argument(right)?);
     // `P(A)` and `P(B)` are two values.
     let values = [wanted, given].iter().any(|name| name.starts_with(char::is_uppercase));
     // Renaming to a name already in use would change the meaning.
     let taken = value.expression()?.holds(wanted);
     (name == other && wanted != given && !values && !taken).then(|| value.renamed(given, wanted))
+}
+
+/// Returns the function and its argument of `x(t)`, and the sequence and its index of `a_k`.
+fn argument(label: &Node) -> Option<(&str, &str)> {
+    let index = || label.symbol()?.split_once('_').filter(|(_, index)| lists("i j k l m n", index));
+    applied(label.expression()?).or_else(index)
 }
 
 /// Returns the function and its argument of `x(t)`.

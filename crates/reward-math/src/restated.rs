@@ -1,6 +1,6 @@
 //! Answers that only repeat what the question asks to calculate: `\boxed{\int_0^1 x^2\,dx}` has the value of 1/3.
 
-use crate::answer::{Answer, Node};
+use crate::answer::{Answer, Node, Relation};
 use crate::expression::Expression;
 use crate::relation;
 use crate::table::pattern;
@@ -10,6 +10,14 @@ const MOST_FORMULAS: (usize, usize) = (32, 4096);
 
 /// Most bytes of the command before a formula.
 const LONGEST_COMMAND: usize = 192;
+
+/// Returns true if an operation is to be carried out, as in `\gcd(84, 126)` and `|3 - 4i|`.
+pub(crate) fn holds_operation(side: &str) -> bool {
+    let operation = pattern!(
+        r"\\(?:lim|int|i+nt|oint|sum|prod|gcd|lcm|det)(?:[^a-zA-Z]|$)|vmatrix|\\frac\s*\{?\s*(?:d|\\partial)\s*[}\\]|^\|[-+0-9./\\{}a-z ]*[0-9][-+0-9./\\{}a-z ]*\|$"
+    );
+    operation.is_match(side)
+}
 
 /// Returns true if a right answer calculates nothing: it is the formula that the question asks to calculate, or a formula of
 /// the question, or an integral, sum or limit of it, where the ground truth is simpler.
@@ -23,11 +31,19 @@ pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
         r"\\begin\{vmatrix\}|\\det|\\frac\{(?:d|\\partial)|\\frac d|\\end\{[pb]matrix\}[^a-z]*\\begin"
     );
     let calculated = calculated.is_match(last) && last.len() > gold.spelling.len();
-    if gold.is_choice() || values.is_none() && !calculated {
+    if !question.is_empty()
+        && (holds_operation(last) && !holds_operation(&gold.spelling)
+            || in_another_base(&answer.spelling, &gold.spelling))
+    {
+        return true;
+    }
+    let unsolved = unsolved(&answer).filter(|sides| Some(*sides) != self::unsolved(gold));
+    if gold.is_choice() || values.is_none() && !calculated && unsolved.is_none() {
         return false;
     }
     // A plain value may be one of the question's, unless that is to be calculated.
-    let only_asked = !calculated && values.is_none_or(|(value, _)| is_plain(value));
+    let only_asked =
+        !calculated && unsolved.is_none() && values.is_none_or(|(value, _)| is_plain(value));
     let mut bytes = 0;
     let formulas = formulas(question).filter(|(_, asked)| *asked || !only_asked);
     let formulas = formulas.take(MOST_FORMULAS.0).take_while(|(formula, _)| {
@@ -38,11 +54,40 @@ pub(crate) fn restates(answer: &str, gold: &Answer, question: &str) -> bool {
         formulas.filter_map(|(text, asked)| Some((Answer::parse_with(text, false).ok()?, asked)));
     parsed.into_iter().any(|(formula, asked)| {
         calculated && formula.spelling == last
+            || unsolved.is_some() && self::unsolved(&formula) == unsolved
             || values.is_some_and(|(value, gold)| {
                 let mut sides = sides(&formula).iter().filter_map(Node::expression);
                 sides.any(|side| repeats(value, gold, side, asked))
             })
     })
+}
+
+/// Returns the sides of `|2x - 3| < 5`, alone or as what holds of the members of a set; none is a name.
+fn unsolved(answer: &Answer) -> Option<&[Node]> {
+    let reading = answer.readings.as_ref().ok()?.first()?;
+    let stated = match reading {
+        Node::Builder { conditions, .. } => {
+            conditions.iter().find(|stated| stated.membership().is_none())?
+        }
+        reading => reading,
+    };
+    let Node::Chain { sides, relations } = stated else { return None };
+    let plain =
+        sides.iter().all(|side| side.plain().is_some_and(|side| side.as_symbol().is_none()));
+    (plain && relations.iter().all(|sign| *sign != Relation::In)).then_some(sides)
+}
+
+/// Returns true for 13 where `1101_2` is asked for, and the reverse.
+fn in_another_base(answer: &str, gold: &str) -> bool {
+    let based = pattern!(r"^\(?([0-9A-Z]+)\)?_\{?([0-9]+)\}?$");
+    let parts = |text| based.captures(text).map(|parts| (parts[1].to_owned(), parts[2].to_owned()));
+    let plain = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match (parts(answer), parts(gold)) {
+        (Some((_, base)), Some((_, other))) => base != other,
+        (None, Some((digits, _))) => plain(answer) && answer != digits,
+        (Some((digits, _)), None) => plain(gold) && gold != digits,
+        (None, None) => false,
+    }
 }
 
 /// Returns true if the value repeats a formula or its integral, sum or limit; unless asked for, longer than the truth.

@@ -5,7 +5,7 @@ mod comma;
 mod measure;
 mod number;
 
-pub(crate) use clock::clock;
+pub(crate) use clock::{clock, spoken_time};
 pub(crate) use comma::{with_decimal_point, without_points, writes_decimal_commas};
 pub(crate) use measure::{contradict, conversion, is_measure, parts, qualifies, unit};
 pub(crate) use number::{magnitude, number, only_number, part};

@@ -1,11 +1,12 @@
 //! Declarations of an answer about its letters: `f(x) = mx + n \text{ for arbitrary real } m, n`, `k \in \mathbb{Z}`, `x \ne 1`.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use regex::Captures;
 
 use super::spelling::{self, set_in_words, spelling};
-use crate::table::{lists, pattern};
+use crate::table::{captured, lists, pattern};
 
 /// The text of an answer without its declarations, and these as in [`Answer`](super::Answer).
 pub(super) struct Declared {
@@ -13,6 +14,20 @@ pub(super) struct Declared {
     pub(super) parameter: Option<(String, String)>,
     pub(super) constants: Option<Constants>,
     pub(super) condition: Option<String>,
+}
+
+/// Returns the text with a Latin letter for a declared Greek one: `f(x) = \lambda x, \lambda \in \mathbb{R}`.
+pub(super) fn in_latin(folded: &str) -> Cow<'_, str> {
+    let declared = pattern!(
+        r"[,;](?:\s|\\[,;\x20]|\\q?quad|\\text\{ ?(?:where|for|with) ?\})*(\\(?:lambda|mu|alpha|beta|gamma))\s*\\in\s*\\mathbb"
+    );
+    let name = folded.contains("\\in").then(|| captured(declared, folded)).flatten();
+    let unused =
+        ["c", "k", "s", "p", "q", "v"].into_iter().find(|letter| !folded.contains(*letter));
+    match name.zip(unused) {
+        Some((name, letter)) => folded.replace(name.as_str(), &format!(" {letter} ")).into(),
+        None => folded.into(),
+    }
 }
 
 /// Splits the declarations off an answer.
@@ -46,7 +61,7 @@ pub(crate) struct Constants {
 fn of_constants(folded: &str) -> Option<(&str, Constants)> {
     // `(k \in \mathbb{R} \text{ arbitrary})`, `with $\alpha, \beta \ge 1$`
     let by_sign = pattern!(
-        r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;:.$]|\\q?quad|\\[,;:\x20]|\\left)* (?:[,;(]|\\q?quad|\\text\s*\{\s*(?:with|where|for)\x20*\}|(?:with|where|for)\x20)
+        r"(?xs)^(?P<rest>.*?[^\s\\]) (?:[\s,;:.$]|\\q?quad|\\[,;:\x20]|\\left)* (?:[,;(]|\\q?quad|\\text\s*\{\s*(?:with|where|for)(?:\x20integers?)?\x20*\}|(?:with|where|for)\x20)
         (?:[\s$(]|\\q?quad|\\[,;:\x20])*
         (?P<names>(?:[A-Za-z](?:_\{?[0-9]\}?)?|\\(?:alpha|beta|gamma|lambda|mu))(?:(?:[\s$]|\\[,;\x20])*(?:,|\\text\s*\{\s*and\s*\}|and)(?:[\s$]|\\[,;\x20])*(?:[A-Za-z](?:_\{?[0-9]\}?)?|\\(?:alpha|beta|gamma|lambda|mu)))*)
         \s* (?: \\in (?:[\s{}]|\\math(?:bb|bf|rm)|\\text)* \\?(?P<set>[ZNQRC]) (?P<part>(?:[\s{}_^+*0]|>|\\geq?(?:slant)?)*) | (?P<sign>>|\\geq?(?:slant)?) \s* (?P<least>[01]) )

@@ -86,6 +86,12 @@ impl Parser {
                     self.alternatives |= lists("or oder ou 或 または", &word.replace(", ", ""));
                     word.ends_with("and") || matches!(word.as_str(), "und" | "et" | "且")
                 }
+                // `dx \wedge dy` is not `dy \wedge dx`.
+                Some(kind)
+                    if kind.is_command("wedge") && self.peek_at(1) == Some(&Kind::Letter('d')) =>
+                {
+                    return both;
+                }
                 Some(kind) if kind.is_any("", "land wedge cap") || *kind == Kind::Letter('и') => {
                     true
                 }

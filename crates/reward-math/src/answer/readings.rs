@@ -99,7 +99,7 @@ fn notations(folded: &str) -> Option<Node> {
         tuple(parts.iter().map(|part| unwrapped(verdict, part)))
     };
     let spanned = pattern!(
-        r"^\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
+        r"^(?:[^=(]{1,24}=\s*)?\\?(?:operatorname|text|mathrm)\s*\{\s*[sS]pan\s*\}(?:_\{?\\mathbb\s*\{?R\}*)?\s*(.+)$"
     );
     let span = || {
         let spanned = folded.contains("pan").then(|| spanned.captures(folded))??;
@@ -113,7 +113,7 @@ fn notations(folded: &str) -> Option<Node> {
     };
     let words = || {
         logic::statement(folded)
-            .or_else(|| logic::cycles(folded))
+            .or_else(|| logic::cycles(unwrapped(pattern!(r"^\\?[a-z]+\s*=\s*(\(.*)$"), folded)))
             .or_else(|| notation::decision(folded).map(str::to_owned))
             .or_else(reaction)
     };
@@ -316,20 +316,29 @@ fn differ(first: &Node, second: &Node) -> bool {
 /// Returns `a = 2\varphi` with the value of the letter that stands behind it: `, \varphi = \frac{1 + \sqrt5}{2}`.
 fn defined(reading: &Node) -> Option<Node> {
     let Node::List { open: ' ', items, .. } = reading else { return None };
-    let [item, Node::Chain { sides, relations }] = items.as_slice() else { return None };
+    let [items @ .., Node::Chain { sides, relations }] = items.as_slice() else { return None };
     let ([name, value], [Relation::Equal]) = (sides.as_slice(), relations.as_slice()) else {
         return None;
     };
-    let name = name.symbol().filter(|name| item.names().contains(*name))?;
+    let name =
+        name.symbol().filter(|name| items.iter().any(|item| item.names().contains(*name)))?;
     // `y = x` beside `y = -x` defines nothing.
-    if matches!(item, Node::Chain { sides, .. } if sides[0].names().contains(name)) {
-        return None;
-    }
+    let labels =
+        |item: &Node| matches!(item, Node::Chain { sides, .. } if sides[0].names().contains(name));
     // `r^2, r = 3 + \sqrt2`: a formula and its only letter.
-    let letter = name.starts_with('\\') || item.plain().is_some();
+    let formula = matches!(items, [item] if item.plain().is_some());
+    let letter = name.starts_with('\\') || formula;
     let value =
         value.plain().filter(|value| !value.holds(name) && (letter || value.has_variable()))?;
-    Some(item.with(name, value))
+    if items.iter().any(labels) || items.len() > 1 && value.has_variable() {
+        return None;
+    }
+    let defined = |item: &Node| item.with(name, value);
+    Some(if let [item] = items {
+        defined(item)
+    } else {
+        Node::bare(items.iter().map(defined).collect())
+    })
 }
 
 /// Returns the ends of `13.2 \pm 1.1` as an interval.

@@ -61,7 +61,8 @@ fn reaction(spelled: &str) -> Option<String> {
 
 /// Returns `H2SO4` for `\mathrm{H_2SO_4}`, `\text{H}_2\text{SO}_4` and `\ce{H2SO4}`.
 fn substance(spelled: &str) -> Option<String> {
-    let upright = ["\\mathrm", "\\text", "\\ce"].iter().any(|name| spelled.starts_with(name));
+    let upright = ["\\mathrm", "\\text", "\\ce"].iter().any(|name| spelled.starts_with(name))
+        || pattern!(r"\^\{[0-9]?[-+]\}$").is_match(spelled);
     let plain =
         upright.then(|| without(spelled, &["\\mathrm", "\\text", "\\ce", "{", "}", "_"]))?;
     pattern!(r"^(?:\(?[A-Z][a-z]?\)?[0-9]*)+(?:\^[0-9]*[-+])?$").is_match(&plain).then_some(plain)

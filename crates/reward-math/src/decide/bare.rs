@@ -17,7 +17,8 @@ type Way = fn(&[Node], &[Node]) -> Option<Both>;
 
 /// Returns the other ways to read both answers.
 pub(super) fn variants(response: &[Node], gold: &[Node]) -> impl Iterator<Item = Both> {
-    let ways: [Way; 4] = [bare, as_products, in_radians, with_planck];
+    let ways: [Way; 6] =
+        [bare, as_products, in_radians, with_planck, with_imaginary_j, with_negative_constant];
     ways.into_iter().filter_map(move |way| way(response, gold))
 }
 
@@ -46,6 +47,28 @@ fn bare(response: &[Node], gold: &[Node]) -> Option<Both> {
     }
     let one = |node: &Node, _: &[Node]| node.mapped(&mut |expression| named(expression, primes));
     plain.then(|| changed(response, gold, one))?
+}
+
+/// Returns `-\frac{1}{x + C}` as `\frac{1}{C - x}`: any constant is the negative of one.
+fn with_negative_constant(response: &[Node], gold: &[Node]) -> Option<Both> {
+    let holds = |nodes: &[Node]| nodes.iter().all(|node| node.names().contains("C"));
+    let negative = response.iter().map(|node| node.with("C", &-Expression::symbol("C")));
+    (holds(response) && holds(gold)).then(|| (negative.collect(), gold.to_vec()))
+}
+
+/// Returns `3 + 4j` as `3 + 4i`, beside an answer with `i`.
+fn with_imaginary_j(response: &[Node], gold: &[Node]) -> Option<Both> {
+    let holds = |nodes: &[Node], name: &str| {
+        let sides = nodes.iter().flat_map(|node| match node {
+            Node::Chain { sides, .. } => sides,
+            other => std::slice::from_ref(other),
+        });
+        sides.filter_map(Node::expression).any(|side| side.holds(name))
+    };
+    let other = [(response, gold), (gold, response)]
+        .into_iter()
+        .any(|(nodes, others)| holds(nodes, "i") && !holds(nodes, "j") && !holds(others, "i"));
+    other.then(|| changed(response, gold, |node, _| node.renamed("j", "i")))?
 }
 
 /// Returns `g(\sin x - \cos x)` as a product in each answer, where `g` is a quantity of the other.

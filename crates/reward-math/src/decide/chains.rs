@@ -442,7 +442,7 @@ fn rounding(expression: &Expression) -> Option<(Rational, Rational)> {
 }
 
 /// Returns how far a number may be from its rounding to a unit: a tie is rounded either way.
-fn half(unit: &Rational) -> Rational {
+pub(super) fn half(unit: &Rational) -> Rational {
     unit * Rational::from_parts(51.into(), 100_u8.into())
 }
 

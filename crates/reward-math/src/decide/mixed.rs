@@ -195,6 +195,10 @@ fn is_clock(words: &str, parts: &[Expression]) -> bool {
     let ([hours, minutes] | [hours, minutes, _]) = parts else { return false };
     let Some((hours, minutes)) = hours.as_integer().zip(minutes.as_integer()) else { return false };
     // "15:30" is one time, "3:30" either of two.
-    let halves: &[i64] = if hours > 12 { &[12] } else { &[0, 12] };
+    let halves: &[i64] = match hours {
+        0 => &[0],
+        13.. => &[12],
+        _ => &[0, 12],
+    };
     halves.iter().any(|half| words == format!("clock {}:{minutes:0>2}", hours % 12 + half))
 }

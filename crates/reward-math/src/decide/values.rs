@@ -15,7 +15,7 @@ use crate::calculus::calculated;
 use crate::expression::Expression;
 use crate::numeric;
 use crate::parser::begins_with;
-use crate::relation;
+use crate::relation::{self, Assertion};
 use crate::table::lists;
 use crate::verdict::{ParseError, Rung};
 
@@ -174,14 +174,23 @@ impl Comparison {
 
     /// Returns true if an exact value equals a decimal up to a unit.
     pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], unit: &Rational) -> bool {
-        let ([response], [Node::Value { expression: decimal, .. }]) = (response, gold) else {
+        let ([response], [gold]) = (response, gold) else { return false };
+        let named = |node| match relation::asserted(node) {
+            Some(Assertion { label, value, .. }) => (label, value),
+            None => (None, node),
+        };
+        let ((label, exact), (other, decimal)) = (named(response), named(gold));
+        let of_another =
+            label.zip(other).is_some_and(|(label, other)| !relation::same_label(label, other));
+        let Some((expression, number)) = exact.expression().zip(decimal.expression()) else {
             return false;
         };
-        let asserted = relation::asserted(response).map(|assertion| assertion.value);
-        let Node::Value { expression, .. } = asserted.unwrap_or(response) else { return false };
-        decimal.literal().is_some_and(|decimal| {
-            numeric::is_within(expression, &decimal, unit, &mut self.enclosure_fuel)
-        })
+        let one_unit = exact.unit() == decimal.unit() || exact.unit().is_none();
+        !of_another
+            && one_unit
+            && number.literal().is_some_and(|number| {
+                numeric::is_within(expression, &number, unit, &mut self.enclosure_fuel)
+            })
     }
 
     fn normal_forms(&mut self, a: &Expression, b: &Expression) -> Result<Finding> {

@@ -1,5 +1,6 @@
 //! Extraction of boxes: `\\boxed{…}`, `\\fbox{…}`, `\\boxed 7`.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use regex::Match;
@@ -136,6 +137,9 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
         r"(?s)(?:^|.*(?:\*\*|\$|=|：|\b(?:‹verb of a value›)\b))\s*([^*$=]*?[^*$=\s])\s*(?:\*\*|\$)?$"
     );
     let lines = response.trim_end().lines().rev().filter(|line| !line.trim().is_empty());
+    if let Some(equations) = equations(lines.clone(), count) {
+        return Some(equations);
+    }
     let marked =
         |line: &&str| pattern!(r"^\s*(?:[-*•]\s|[0-9][.)]\s|\*{0,2}\(?[a-h]\))").is_match(line);
     let mut items: Vec<(Option<String>, String)> = Vec::new();
@@ -154,6 +158,21 @@ pub(crate) fn listed_values(response: &str, count: usize, labelled: bool) -> Opt
         _ => format!("{value}, "),
     };
     Some(items.iter().map(text).collect())
+}
+
+/// Returns the equations that end a text, one of each name a line: "$x = 2$", "- $y = -1$", "**z = 4**".
+fn equations<'a>(lines: impl Iterator<Item = &'a str>, count: usize) -> Option<String> {
+    let equation = pattern!(
+        r"^\s*(?:[-*•]\s+)?(?:\*\*)?\$?((\\?[A-Za-z]+(?:_\{?[0-9]\}?)?)\s*=[^=\n$*]*[^=\n$*.,;])[.,;]?\$?(?:\*\*)?[.,;]?\s*$"
+    );
+    let mut names = BTreeSet::new();
+    let mut equations: Vec<&str> = lines
+        .map_while(|line| equation.captures(line))
+        .take_while(|parts| names.insert(parts.extract::<2>().1[1]))
+        .map(|parts| parts.extract::<2>().1[0])
+        .collect();
+    equations.reverse();
+    (equations.len() == count).then(|| equations.join(", "))
 }
 
 /// Returns the last box of each part with its label, `(a) 39 (b) 210`; those of "Case 1" and "First solution: …" without.

@@ -42,7 +42,7 @@ pub(super) fn in_words(text: &str) -> Option<Range<usize>> {
     let plain = !signs(last) && !last.contains('=');
     // "Yes, it is."
     let verdict =
-        pattern!(r"^(?:\*\*[A-Z][a-z ]+:\*\* |[A-Z][a-z]+: )?(?:So )?([Yy]es|[Nn]o)\b[,.!]");
+        pattern!(r"^(?:\*\*[A-Z][a-z ]+:\*\* |[A-Z][a-z]+: )?(?:So )?\**([Yy]es|[Nn]o)\b\**[,.!]");
     // "They lack 500 sheets, so no, there is not enough.", "Therefore, **no**, they are not."
     let concluded = pattern!(r"(?:^So|, so|,) \**(yes|no)\**(?:,| [—–-]) ");
     let phrase = absence(last, plain).or_else(|| captured(verdict, last).filter(|_| plain));

@@ -20,8 +20,9 @@ const LAST_WORDS: usize = 256;
 const TAIL: usize = 4096;
 
 /// The ways to find a number or formula at the end, in their order.
-const NUMBERS: [Find; 8] = [
+const NUMBERS: [Find; 9] = [
     listed,
+    alternatives,
     stated,
     assignments,
     last_formula,
@@ -173,11 +174,18 @@ fn is_in_formula(response: &str, number: &Range<usize>) -> bool {
 /// Returns the list of "the solutions are x = 1 and x = 4", in the last sentence or the one before it.
 fn listed(response: &str) -> Option<Range<usize>> {
     let list = pattern!(
-        r"(?i)\b(?:solutions|roots|zeros|values|numbers|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}?(?: (?:are|son|sind|sont):?| ?:) ((?:[^\n$.]|\.[0-9])*?[0-9](?:[^\n$.]|\.[0-9])*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
+        r"(?i)\b(?:solutions|roots|zeros|(?:eigen)?values|numbers|soluciones|raíces|lösungen|nullstellen|racines)\b[^.\n$]{0,40}?(?: (?:are|son|sind|sont):?| ?:) ((?:[^\n$.]|\.[0-9])*?[0-9](?:[^\n$.]|\.[0-9])*?)\.?(?:\s[^.\n0-9]*\.)?\s*$"
     );
     let text = captured_at_end(list, response)?;
     let several = pattern!(r" (?:and|or|y|o|und|oder|et|ou) ").is_match(&response[text.clone()]);
     several.then_some(text)
+}
+
+/// Returns both of "the number is either 6 or 8".
+fn alternatives(response: &str) -> Option<Range<usize>> {
+    let both = pattern!(r"\beither ([^.\n]{1,40} or [^.\n]{1,40})\.?\s*$");
+    let text = captured_at_end(both, response)?;
+    Answer::parse(&response[text.clone()]).is_ok_and(|answer| !answer.is_words()).then_some(text)
 }
 
 /// Returns the value behind the last sentence's verb, before other numbers: "the minimum is −3, attained at x = 1".

@@ -312,9 +312,21 @@ fn joined_end(response: &str, end: usize, open: &str, close: &str) -> usize {
         }
         let after = response[end + close.len()..].trim_start_matches([' ', ',']);
         let separated = after.len() + close.len() < response.len() - end;
-        let word = ["and also ", "as well as ", "and ", "or ", "或", "和"]
-            .iter()
-            .find_map(|word| after.strip_prefix(word));
+        let word = [
+            "and also ",
+            "as well as ",
+            "and ",
+            "or ",
+            "y ",
+            "und ",
+            "oder ",
+            "et ",
+            "ou ",
+            "或",
+            "和",
+        ]
+        .iter()
+        .find_map(|word| after.strip_prefix(word));
         let next = word.unwrap_or(after).trim_start();
         let comma = response[end + close.len()..].trim_start().starts_with(',');
         let Some(inner) =

@@ -1,6 +1,36 @@
 //! Times of day.
 
+use super::number::number as in_words;
 use crate::table::{pattern, without};
+
+/// Returns `8:40 am` of "twenty minutes to nine in the morning", and `6:30` of "half past six".
+pub(crate) fn spoken_time(text: &str) -> Option<String> {
+    let spoken = pattern!(
+        r"(?i)^(?:\\text\s*\{)?\s*(?:an? )?([a-z]+(?:[- ][a-z]+)??|[0-9]+)( minutes?)? (past|after|to|before) ([a-z]+|[0-9]+)(?: o[’']clock)?(?:,? (in the morning|in the afternoon|in the evening|at night|[ap]\.?m))?\.?\s*\}?\.?$"
+    );
+    let parts = spoken.captures(text)?;
+    let number = |text: &str| {
+        let digits = in_words(text).map_or_else(|| text.to_owned(), |number| number.to_string());
+        digits.parse::<u32>().ok().filter(|value| (1..=59).contains(value))
+    };
+    let minutes = match &*parts[1].to_lowercase() {
+        "half" => 30,
+        "quarter" => 15,
+        // "five to three" is a ratio.
+        words if parts.get(2).or(parts.get(5)).is_some() => number(words)?,
+        _ => return None,
+    };
+    let hour = number(&parts[4].to_lowercase()).filter(|hour| *hour <= 12)?;
+    let before = matches!(&*parts[3].to_lowercase(), "to" | "before");
+    let (hour, minutes) =
+        if before { ((hour + 10) % 12 + 1, 60 - minutes) } else { (hour, minutes) };
+    let half = match parts.get(5).map_or("", |half| half.as_str()) {
+        "" => "",
+        morning if morning.ends_with("morning") || morning.starts_with(['a', 'A']) => " am",
+        _ => " pm",
+    };
+    Some(format!("{hour}:{minutes:02}{half}"))
+}
 
 /// Reads a time of day with its half: `1:03 p.m.` becomes "clock 13:03".
 pub(crate) fn clock(folded: &str) -> Option<String> {

@@ -59,12 +59,39 @@ pub(crate) fn only_number(words: &str) -> Option<Rational> {
 
 /// The number that the words say, all of them.
 pub(crate) fn number(words: &str) -> Option<Rational> {
+    // "eine Billion" is no billion.
+    if let Some(zeros) = paired("foreign power of ten", words) {
+        return Some(Rational::from(10).pow(zeros.parse().ok()?));
+    }
     // "vingt-quatre", "minus sieben"
     let joined = words.replace(' ', "-");
     let minus = phrases("minus").iter().find_map(|sign| joined.strip_prefix(*sign));
     let foreign = FOREIGN.get(minus.unwrap_or(&joined)).map(|number| Rational::from(*number));
     let signed = foreign.map(|number| if minus.is_some() { -number } else { number });
-    signed.or_else(|| english_or_chinese(words))
+    signed.or_else(|| english_or_chinese(words)).or_else(|| roman(words).map(Rational::from))
+}
+
+/// Returns 1994 of "mcmxciv"; `None` for numerals of I and V alone, which count statements, and for "mix".
+fn roman(word: &str) -> Option<u32> {
+    let numeral = pattern!("^m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})$");
+    if word.len() < 3 || lists("mix dix", word) || !word.contains(['m', 'd', 'c', 'l', 'x']) {
+        return None;
+    }
+    let digit = |sign: char| match sign {
+        'i' => 1,
+        'v' => 5,
+        'x' => 10,
+        'l' => 50,
+        'c' => 100,
+        'd' => 500,
+        _ => 1000,
+    };
+    let digits: Vec<u32> = word.chars().map(digit).collect();
+    let before = |place: usize| digits.get(place + 1).is_some_and(|next| digits[place] < *next);
+    let (less, more): (Vec<usize>, Vec<usize>) =
+        (0..digits.len()).partition(|place| before(*place));
+    let sum = |places: &[usize]| places.iter().map(|place| digits[*place]).sum::<u32>();
+    numeral.is_match(word).then(|| sum(&more) - sum(&less))
 }
 
 fn english_or_chinese(words: &str) -> Option<Rational> {

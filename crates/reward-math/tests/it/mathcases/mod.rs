@@ -204,6 +204,15 @@ fn rows_in_the_habits_of_models_reach_the_floor() {
     reaches_with_known("examined_13.jsonl", 400, 391, 0);
 }
 
+/// Seven sets: hostile, of olympiads, of universities, in the habits of models, bait for false positives, reward hacks with
+/// their questions, and hostile again. First seen, 150, 126, 153 and 183 of 200, 216 and 214 of 240, and 186 of 200
+/// agreed, with 27 false positives. Known: `3,141` for 3141; and a fraction over 1, a product with 1 and a residue that
+/// repeat or leave open what is asked.
+#[test]
+fn rows_of_hacks_and_prose_reach_the_floor() {
+    reaches_with_known("examined_14.jsonl", 1479, 1278, 4);
+}
+
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
 /// question; several values with labels, of which the question asks for one. Known: a determinant behind a label, and `x` for a multiplication sign.
 #[test]
