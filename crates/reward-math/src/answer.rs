@@ -221,11 +221,9 @@ impl Answer {
             && folded.contains("\\text")
             && readings.as_ref().is_ok_and(|all| is_worded(&all[0], folded));
         let is_unread = unread.is_some() || in_rows || readings.as_ref().map_or(true, beside_words);
-        // `(1)\ x > 0;\quad (2)\ S = 5`: a ground truth may be the last part alone.
-        let last_part = || Self::statement(spelling::labelled_parts(folded)?.last()?);
         let tail = match steps {
             Some(Steps { calculated: Some(end), .. }) => Self::statement(end),
-            _ if stepwise => last_part()
+            _ if stepwise => Self::of_last_part(folded)
                 .or_else(|| is_unread.then(|| Self::of_tail(whole, steps))?)
                 .or_else(|| is_sentence.then(|| Self::of_clause(folded))?),
             _ => None,
@@ -272,6 +270,13 @@ impl Answer {
         let calculates =
             |node: &Node| matches!(node, Node::Chain { sides, .. } if sides.iter().all(known));
         end.readings.as_ref().is_ok_and(|all| calculates(&all[0])).then_some(end)
+    }
+
+    /// Reads `S = 5` of `(1)\ x > 0;\quad (2)\ S = 5`: a ground truth may be the last part alone, but no verdict.
+    fn of_last_part(folded: &str) -> Option<Box<Self>> {
+        let parts = spelling::labelled_parts(folded)?;
+        let verdict = pattern!(r"(?i)^(?:\\text\s*\{)?\s*(?:true|false|yes|no)\b");
+        Self::statement(parts.last().filter(|part| !verdict.is_match(part))?)
     }
 
     /// Reads the value that the main clause of a sentence states.

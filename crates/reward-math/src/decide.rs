@@ -86,6 +86,7 @@ pub(crate) fn decided(
     for end in ends.filter(|_| !verdict.is_right() && !Comparison::names_facts(response, gold)) {
         if let Some(verdict) = if_right(end, gold, options)
             && alike.iter().all(agrees)
+            && !solved::is_one_of_several(response, end, gold, options)
         {
             return (verdict, None);
         }
@@ -149,7 +150,7 @@ fn in_normal_form(answer: &Answer, reading: usize, fuel: u64) -> String {
 fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> Decision {
     // `t \in \mathbb{Z}` is not `t \in \mathbb{R}`.
     if let (Some((name, set)), Some((other, other_set))) = (&response.parameter, &gold.parameter)
-        && name == other
+        && (name == other || set.starts_with('_') && other_set.starts_with('_'))
         && !same_set(set, other_set)
     {
         return match Comparison::new(fuel).same_progression(response, gold) {
@@ -171,15 +172,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
         let shapes = Witness::shapes(response.spelling.as_str(), gold.spelling.as_str());
         return Decision::wrong(Rung::Choice, shapes);
     }
-    // A matrix of 3 rows and 4 columns is none of 4 rows and 3 columns.
-    let size = |answer: &Answer| {
-        let sides = pattern!(r"^([0-9]+)\\times ?([0-9]+)$").captures(&answer.spelling)?;
-        Some([sides[1].to_owned(), sides[2].to_owned()])
-    };
-    if let (Some([rows, columns]), Some([other_rows, other_columns])) = (size(response), size(gold))
-        && rows == other_columns
-        && columns == other_rows
-    {
+    if solved::exchanges_sizes(response, gold) {
         return Decision::unparsed(Side::Response, ParseError::Undecided);
     }
     if words::spell_one_order(&response.spelling, &gold.spelling) {
@@ -417,6 +410,10 @@ impl Comparison {
 
     fn compare_as_written(&mut self, left: &Node, right: &Node) -> Result<Finding> {
         self.algebra.spend(2)?;
+        if solved::is_interval_and_point(left, right) || solved::is_interval_and_point(right, left)
+        {
+            return self.shapes(Rung::Structure, "an interval", "a point");
+        }
         match (left, right) {
             (Node::Value { .. }, Node::Value { .. }) => self.values(left, right),
             (Node::Words(a), Node::Words(b))

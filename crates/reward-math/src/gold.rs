@@ -75,6 +75,9 @@ impl Gold {
             return words.map_or(nothing, |words| self.verify_answer(&words));
         };
         let verdict = self.compared(response, &extracted);
+        if verdict.is_right() && self.is_contradicted(response, &extracted) {
+            return Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided };
+        }
         let Some(question) = self.asked_text().filter(|_| verdict.is_right()) else {
             return verdict;
         };
@@ -95,9 +98,6 @@ impl Gold {
             .filter(|_| words::writes_decimal_commas(response));
         let measured = self.with_unit(response, extracted).or(money);
         let verdict = self.verify_answer(measured.as_ref().unwrap_or(&extracted.text));
-        if nearby::means_another(response, extracted, &self.answer) {
-            return Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided };
-        }
         if verdict.is_right() {
             return verdict;
         }
@@ -148,6 +148,23 @@ impl Gold {
             labels::one_of_several(&extracted.text, &self.answer, question, &self.options)
         };
         others.iter().find_map(right).or_else(chosen).or_else(one_of_several).unwrap_or(verdict)
+    }
+
+    /// Returns true if what stands around an answer makes another of it, or one of several.
+    fn is_contradicted(&self, response: &str, extracted: &Extracted) -> bool {
+        let domain = nearby::with_domain(response, extracted);
+        let domain = domain.filter(|text| text.contains("\\in"));
+        nearby::means_another(response, extracted, &self.answer)
+            || domain.is_some_and(|text| !self.verify_answer(&text).is_right())
+            || self.is_single() && nearby::is_one_of_several(response, extracted)
+    }
+
+    /// Returns true if the ground truth is no list.
+    fn is_single(&self) -> bool {
+        let readings = self.answer.readings.as_deref();
+        readings.is_ok_and(|all| {
+            !matches!(all[0], Node::List { open: ' ' | '{', .. } | Node::Joined(..))
+        })
     }
 
     /// Returns the letter of the choice with whose text the response ends.

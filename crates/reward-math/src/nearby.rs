@@ -65,6 +65,38 @@ pub(crate) fn means_another(response: &str, extracted: &Extracted, gold: &Answer
         || turned
 }
 
+/// Returns true if an answer is one of several that a response gives: "**3** and **5**", or items of a list with one label.
+pub(crate) fn is_one_of_several(response: &str, extracted: &Extracted) -> bool {
+    let before = &response[..extracted.span.start];
+    let bold = pattern!(r"\*\*([^*\n]+)\*\*,? ?(?:and|or|et|ou|und|oder|y|e|и|或|和)? ?\*\*\$?$");
+    let name = |text: &str| {
+        captured(pattern!(r"^\$?([a-zA-Z]) ?="), text).map(|name| name.as_str().to_owned())
+    };
+    let first = captured(bold, tail(before, 160)).filter(|_| extracted.rule == Rule::Bold);
+    // "**a = 6** and **b = −9**" are one answer.
+    if first.is_some_and(|first| name(first.as_str()) == name(&extracted.text)) {
+        return true;
+    }
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let end = response[extracted.span.end..]
+        .find('\n')
+        .map_or(response.len(), |at| extracted.span.end + at);
+    let label = pattern!(r"^\s*[-*•]\s+\$?((?:\([a-z](?:, ?[a-z])+\)|[a-z]) ?=)(.*)$");
+    let labelled = |text: &str| {
+        let parts = label.captures(text)?;
+        Some((parts[1].to_owned(), parts[2].to_owned()))
+    };
+    let own = labelled(&response[line..end]);
+    let beside = [
+        response[..line].trim_end().rsplit('\n').next(),
+        response[end..].trim_start().lines().next(),
+    ];
+    own.is_some_and(|(name, value)| {
+        let others = beside.into_iter().flatten().filter_map(labelled);
+        others.into_iter().any(|(other, another)| other == name && another != value)
+    })
+}
+
 /// Returns the text before a second form of the answer in brackets: "15:45 (3:45 PM)", "one half (½) of the pizza".
 pub(crate) fn without_remark(extracted: &Extracted) -> Option<String> {
     let remark = pattern!(r"^([^()$\\]*[^()$\\\s])\s+\(([^()]*)\)(?: of [a-z ]+)?$")
@@ -87,11 +119,12 @@ pub(crate) fn rounded(response: &str, extracted: &Extracted) -> Option<String> {
 /// Returns the value before its other spelling: "4.5 litres, i.e. 4500 ml", "85¢, which can be written as $0.85".
 pub(crate) fn first_spelling(response: &str, extracted: &Extracted) -> Option<String> {
     let first = pattern!(
-        r"([0-9][0-9.,/]*)[^0-9.\n]{0,24}, (?:i\.e\.,?|that is,?|which is|which can be written as|in other words,?|equivalently,?) [^0-9\n]{0,3}$"
+        r"([0-9][0-9.,/]*)[^0-9.\n²³^√)=≤≥<>π]{0,24}, (?:i\.e\.,?|that is,?|which is|which can be written as|in other words,?|equivalently,?) [^0-9\n]{0,3}$"
     );
     let near = tail(&response[..extracted.span.start], 80);
     let first = captured(first, near).filter(|_| extracted.rule == Rule::LastNumber)?;
-    Some(first.as_str().to_owned())
+    let part = pattern!(r"(?:[≤≥<>√^_{(-]|\b(?:base|mod|modulo|than|least|most|by|of))\s*$");
+    (!part.is_match(&near[..first.start()])).then(|| first.as_str().to_owned())
 }
 
 /// Returns the formulas that end a sentence: "the solutions are the two functions $f(x) = x$ and $f(x) = 2 - x$."

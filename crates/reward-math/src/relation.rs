@@ -396,7 +396,9 @@ pub(crate) fn applied(expression: &Expression) -> Option<(&str, &str)> {
 pub(crate) fn in_argument_of(label: Option<&Node>, value: &Node) -> Option<Node> {
     let (_, argument) = applied(label?.expression()?)?;
     let name = single(value.names().into_iter()).filter(|name| name != argument)?;
-    Some(value.renamed(&name, argument))
+    // `\mathbb{R}` and the metres of `2 m` are no arguments.
+    lists("x y z t s u v w k n p q r \\lambda \\theta \\tau", &name)
+        .then(|| value.renamed(&name, argument))
 }
 
 /// Returns true for the name of a function that is a letter, with an index or primes: `f`, `\omega`, `x_1'`.

@@ -346,8 +346,8 @@ fn ends(folded: &str, reading: &Node) -> Option<Node> {
     let Node::List { open: ' ', items, .. } = reading else { return None };
     let [high, low] = items.as_slice() else { return None };
     let plain = |end: &Node| end.plain().is_some_and(|end| !end.has_variable());
-    (folded.contains("\\pm") && plain(high) && plain(low))
-        .then(|| Node::tuple(vec![low.clone(), high.clone()]))
+    let centred = pattern!(r"[^\s(=]\s*\\pm").is_match(folded);
+    (centred && plain(high) && plain(low)).then(|| Node::tuple(vec![low.clone(), high.clone()]))
 }
 
 /// Returns the number that an answer in words says, the value behind a label, what it asserts, "no" of "No, there is none".

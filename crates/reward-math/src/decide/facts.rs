@@ -62,7 +62,9 @@ fn one_by_one(facts: &Node, others: &Node) -> bool {
 fn facts<'a>(response: &'a Answer, gold: &'a Answer) -> Option<(&'a Node, &'a Node)> {
     let bare = |answer: &'a Answer, facts: &Node| {
         let first = answer.readings.as_ref().ok()?.first()?;
-        let Node::List { open: ' ' | '(', items, .. } = first else { return None };
+        let Node::List { open: ' ' | '(', close: ' ' | '|' | ')', items } = first else {
+            return None;
+        };
         // "5 girls and 3 boys" names its values itself.
         let plain = |item: &Node| {
             !item.is_chain()

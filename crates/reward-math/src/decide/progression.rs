@@ -129,7 +129,9 @@ fn progressions(answer: &Answer) -> Vec<Progression> {
         // `\{n \in \mathbb{Z} : n \ge 1\}`
         Node::Builder { head, conditions } => {
             let value = head.membership().map_or(&**head, |(member, _)| member);
-            (None, value, conditions.iter().filter_map(bounded).collect())
+            let stated = conditions.iter().filter(|stated| stated.membership().is_none());
+            let Some(bounds) = stated.map(bounded).collect() else { return Vec::new() };
+            (None, value, bounds)
         }
         _ => match relation::labelled(reading) {
             Some((label, value)) => (Some(label.clone()), value, Vec::new()),

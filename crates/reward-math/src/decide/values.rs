@@ -336,7 +336,11 @@ fn both_from_one(a: &Expression, b: &Expression) -> Option<[Expression; 2]> {
 fn of_complex(a: &Expression, b: &Expression) -> Option<[Expression; 2]> {
     const CONJUGATE: &str = "\\bar z";
     let modulus = |side: &Expression| {
-        let of_z = |node: &Expression| matches!(node.arguments_of("abs"), Some([inner]) if inner.is_symbol("z"));
+        let of_z = |node: &Expression| {
+            ["abs", "Re", "Im"].iter().any(
+                |name| matches!(node.arguments_of(name), Some([inner]) if inner.is_symbol("z")),
+            )
+        };
         side.any(&of_z) || side.holds(CONJUGATE)
     };
     let rooted = |side: &Expression| side.any(&|node| matches!(node, Expression::Root(..)));
