@@ -28,7 +28,7 @@ use regex::Captures;
 use crate::fold::{fold, undecorated};
 use crate::parser::{function_name, is_greek};
 use crate::relation;
-use crate::table::{lists, pattern, unwrapped, without};
+use crate::table::{captured, lists, pattern, unwrapped, without};
 use crate::token::group;
 use crate::verdict::ParseError;
 use crate::words;
@@ -112,6 +112,12 @@ impl Answer {
         !self.choices.is_empty() && self.content.is_none()
     }
 
+    /// Returns the number of decimal places at the end; `None` if there is no decimal.
+    pub(crate) fn decimals(&self) -> Option<u32> {
+        let decimals = captured(pattern!(r"\.([0-9]+)[^0-9]*$"), &self.spelling)?;
+        u32::try_from(decimals.len()).ok()
+    }
+
     /// Adds a reading in which `\log` without a base is natural, as it is in some books.
     pub(crate) fn with_natural_logarithms(mut self) -> Self {
         if let Ok(readings) = &mut self.readings {
@@ -187,7 +193,8 @@ impl Answer {
     /// Reads a text without decoration.
     fn read(whole: &str, stepwise: bool) -> Self {
         let folded = whole;
-        let stepwise = stepwise && logic::statement(folded).is_none();
+        let stepwise =
+            stepwise && logic::statement(folded).is_none() && readings::path(folded).is_none();
         let derivation = stepwise.then(|| Derivation::parse(folded)).flatten().map(Box::new);
         let steps = derivation.as_deref().map(|derivation| &derivation.steps);
         let in_rows = steps.is_some_and(|steps| steps.in_rows);

@@ -28,7 +28,7 @@ use crate::answer::{Answer, Combination, Node, Relation, logic, same_set};
 use crate::normal_form;
 use crate::options::Options;
 use crate::relation;
-use crate::table::{captured, pattern};
+use crate::table::pattern;
 use crate::verdict::{ParseError, Rung, Side, Verdict, Witness};
 use crate::words;
 use difference::Difference;
@@ -256,7 +256,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
     if let Some(places) = gold.rounded_to
         && match places {
             10.. => response.rounded_to.is_none(),
-            _ => decimals(&response.spelling).is_none_or(|given| given > places),
+            _ => response.decimals().is_none_or(|given| given > places),
         }
         && let unit = last_place(places)
         && let tolerance = if places < 10 { chains::half(&unit) } else { unit }
@@ -281,12 +281,6 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
             Decision::unparsed(if faulty { Side::GroundTruth } else { Side::Response }, why)
         }
     }
-}
-
-/// Returns the number of decimal places at the end of a text; `None` if there is no decimal.
-fn decimals(text: &str) -> Option<u32> {
-    let decimals = captured(pattern!(r"\.([0-9]+)[^0-9]*$"), text)?;
-    u32::try_from(decimals.len()).ok()
 }
 
 /// Returns the unit of a decimal place.
@@ -452,6 +446,10 @@ impl Comparison {
                 // `AB = BC = 5, AC = 6`
                 let [a, b] = [left, right].map(relation::spread);
                 self.lists(a.as_ref().unwrap_or(left), b.as_ref().unwrap_or(right))
+            }
+            // `n \equiv 1 \pmod 3` is not `n = 1`.
+            (Node::Chain { .. }, Node::Chain { .. }) if left.is_residue() != right.is_residue() => {
+                self.shapes(Rung::Relation, "a residue", "a number")
             }
             (Node::Chain { .. }, Node::Chain { .. }) => self.chains(left, right),
             (chain @ Node::Chain { .. }, other) => self.chain_with(chain, other),

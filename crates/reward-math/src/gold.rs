@@ -84,6 +84,9 @@ impl Gold {
         if restated::restates(&extracted.text, &self.answer, question) {
             return Verdict::Unparsed { which: Side::Response, why: ParseError::Restated };
         }
+        if nearby::is_turned_round(response, &extracted, question) {
+            return Verdict::Unparsed { which: Side::Response, why: ParseError::Undecided };
+        }
         let ordered = labels::in_blanks(&extracted.text, &self.answer, question, &self.options);
         ordered.filter(|ordered| !ordered.is_right()).unwrap_or(verdict)
     }
@@ -162,8 +165,9 @@ impl Gold {
     /// Returns true if the ground truth is no list.
     fn is_single(&self) -> bool {
         let readings = self.answer.readings.as_deref();
-        readings.is_ok_and(|all| {
-            !matches!(all[0], Node::List { open: ' ' | '{', .. } | Node::Joined(..))
+        readings.is_ok_and(|all| match &all[0] {
+            Node::List { open: ' ' | '{', items, .. } => items.len() == 1,
+            node => !matches!(node, Node::Joined(..)),
         })
     }
 
@@ -315,6 +319,7 @@ impl Gold {
                 || pattern!(r"^\\text\{(?i:‹opens a count›)[^{}$\\]*\}$")
                     .is_match(&extracted.text)
                 || of_somebody.is_match(&extracted.text))
+            && !extracted.text.contains("(x)")
             && Answer::parse(&extracted.text).is_ok_and(|answer| answer.is_words())
             && !self.answer.is_words()
             && !words::takes_back(&extracted.text.to_lowercase());

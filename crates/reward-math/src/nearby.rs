@@ -1,7 +1,7 @@
 //! Other readings of an extracted answer, by what stands around it in the response.
 
 use crate::answer::Answer;
-use crate::extract::{Extracted, Rule, last_formula, letter_behind};
+use crate::extract::{Extracted, Rule, by_parts, last_formula, letter_behind};
 use crate::restated::holds_operation;
 use crate::table::{captured, pattern, tail};
 use crate::words;
@@ -65,6 +65,15 @@ pub(crate) fn means_another(response: &str, extracted: &Extracted, gold: &Answer
         || turned
 }
 
+/// Returns true if words that the question does not hold turn a value round: "a loss of $4$", "does **not** rain is $0.3$".
+pub(crate) fn is_turned_round(response: &str, extracted: &Extracted, question: &str) -> bool {
+    let turns = pattern!(
+        r"(?i)\b(loss|deficit|debt) of [\s\\$]*$|\b(decreas|declin|dropp|fall)ing at (?:a|the) rate of [\s\\$]*$|\b(not)\b[* ]+[a-z]+ is [\s\\$]*$"
+    );
+    let turn = captured(turns, tail(&response[..extracted.span.start], 80));
+    turn.is_some_and(|word| !question.to_lowercase().contains(&word.as_str().to_lowercase()))
+}
+
 /// Returns true if an answer is one of several that a response gives: "**3** and **5**", or items of a list with one label.
 pub(crate) fn is_one_of_several(response: &str, extracted: &Extracted) -> bool {
     let before = &response[..extracted.span.start];
@@ -77,21 +86,31 @@ pub(crate) fn is_one_of_several(response: &str, extracted: &Extracted) -> bool {
     if first.is_some_and(|first| name(first.as_str()) == name(&extracted.text)) {
         return true;
     }
+    // "Case 1", "First solution"
+    let named = pattern!(r"(?m)^\W*(?:Case [1-8]\b|First (?:solution|root|value|answer)\b)");
+    let cases =
+        (extracted.rule == Rule::Box && named.is_match(response)).then(|| by_parts(response));
+    let cases = cases.flatten().filter(|all| !all.starts_with('('));
+    if cases.is_some_and(|all| all.split(", ").any(|value| value != extracted.text)) {
+        return true;
+    }
     let line = before.rfind('\n').map_or(0, |end| end + 1);
     let end = response[extracted.span.end..]
         .find('\n')
         .map_or(response.len(), |at| extracted.span.end + at);
-    let label = pattern!(r"^\s*[-*•]\s+\$?((?:\([a-z](?:, ?[a-z])+\)|[a-z]) ?=)(.*)$");
+    let label =
+        pattern!(r"^\s*[-*•]\s+\$?((?:\([a-z](?:, ?[a-z])+\)|[a-z])(?:_\{?[0-9]\}?)? ?=)(.*)$");
     let labelled = |text: &str| {
         let parts = label.captures(text)?;
-        Some((parts[1].to_owned(), parts[2].to_owned()))
+        let name = pattern!(r"_\{?[0-9]\}?").replace(&parts[1], "");
+        Some((name.into_owned(), parts[2].to_owned()))
     };
-    let own = labelled(&response[line..end]);
+    let labelled_line = labelled(&response[line..end]);
     let beside = [
         response[..line].trim_end().rsplit('\n').next(),
         response[end..].trim_start().lines().next(),
     ];
-    own.is_some_and(|(name, value)| {
+    labelled_line.is_some_and(|(name, value)| {
         let others = beside.into_iter().flatten().filter_map(labelled);
         others.into_iter().any(|(other, another)| other == name && another != value)
     })

@@ -113,7 +113,9 @@ fn notations(folded: &str) -> Option<Node> {
     };
     let words = || {
         logic::statement(folded)
-            .or_else(|| logic::cycles(unwrapped(pattern!(r"^\\?[a-z]+\s*=\s*(\(.*)$"), folded)))
+            .or_else(|| {
+                logic::cycles(unwrapped(pattern!(r"^(?:\\?[a-z]+\s*)+=\s*(\(.*)$"), folded))
+            })
             .or_else(|| notation::decision(folded).map(str::to_owned))
             .or_else(reaction)
     };
@@ -129,7 +131,7 @@ fn notations(folded: &str) -> Option<Node> {
 }
 
 /// Returns the members of `2 \to 3 \to 5` and `A \to B \to D` in their order; `p \to q \to r` is a statement.
-fn path(folded: &str) -> Option<Node> {
+pub(super) fn path(folded: &str) -> Option<Node> {
     let arrow = pattern!(r"\\(?:to|rightarrow|longrightarrow)(?-u:\b)|->");
     let member = pattern!(r"^(?:[A-Z][0-9]?'?|-?[0-9]+|\\(?:text|mathrm)\s*\{[A-Za-z0-9 ]+\})$");
     let letter = pattern!(r"^\\(?:text|mathrm)\s*\{\s*([A-Z])\s*\}$");

@@ -96,10 +96,6 @@ impl Comparison {
 
     /// Compares the values of two labels; solutions of a differential equation up to the size of a constant.
     fn behind_labels(&mut self, labels: [&Node; 2], a: &Node, b: &Node) -> Result<Finding> {
-        // `n \equiv 1 \pmod 3` is not `n = 1`.
-        if a.is_residue() != b.is_residue() {
-            return self.shapes(Rung::Relation, kind(a), kind(b));
-        }
         let solutions = labels.into_iter().all(is_solution);
         let equal = self.compare(a, b)?.0 || solutions && self.rescaled_solution(a, b)?;
         Ok((equal, Rung::Relation))

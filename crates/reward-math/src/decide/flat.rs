@@ -76,11 +76,13 @@ impl Comparison {
                 }
             }
             Node::List { open: ' ', close: ' ', items } => {
-                let coordinate = |item: &Node| {
-                    let label = relation::labelled(item).and_then(|(label, _)| label.symbol());
-                    label.is_some_and(|label| COORDINATES.contains(&label))
-                };
-                // Different coordinates: `y = x` beside `y = -x` are two lines.
+                // `x = 2, \frac{y-1}{3} = \frac z4`
+                if let [a, b] = items.as_slice()
+                    && (fixes(a, b) || fixes(b, a))
+                {
+                    let equations = self.implicit(items, &[])?;
+                    return Some(Flat { equations, punctured: false, free: BTreeSet::new() });
+                }
                 let values = relation::named_values(items).filter(|_| items.iter().all(coordinate));
                 let values = values.filter(|values| values.iter().any(Node::has_variable))?;
                 // `x = 3 - z, y = 1`: the others are free.
@@ -230,6 +232,19 @@ fn coordinates(point: &Node) -> Vec<Node> {
         Node::Matrix(rows) => Node::entries(rows),
         _ => Vec::new(),
     }
+}
+
+/// Returns true for an equation of one coordinate.
+fn coordinate(item: &Node) -> bool {
+    let label = relation::labelled(item).and_then(|(label, _)| label.symbol());
+    label.is_some_and(|label| COORDINATES.contains(&label))
+}
+
+/// Returns true for `x = 2` beside an equation of the other two coordinates.
+fn fixes(fixed: &Node, other: &Node) -> bool {
+    let (names, others) = (fixed.names(), other.names());
+    let apart = coordinate(fixed) && !coordinate(other) && names.is_disjoint(&others);
+    apart && names.len() == 1 && others.len() == 2
 }
 
 /// Returns the name of `t \in \mathbb{R}`.

@@ -31,9 +31,9 @@ pub(super) fn is_one_of_several(
     let statements: Vec<(usize, usize)> = statements.collect();
     let [.., before, last] = statements[..] else { return false };
     let between = &text[before.1..last.0];
-    let before = text[before.0..before.1].trim_matches([' ', '$', '\\']);
+    let before = text[before.0..before.1].trim_matches([' ', '$']);
     let rejected = pattern!(r"‹rejects a value›").is_match(&text[last.0..]);
-    if rejected || plain(end).contains(before) {
+    if rejected || plain(end).contains(before.trim_start_matches('\\')) {
         return false;
     }
     if pattern!(r"\b(?:or|oder|ou)\b|或|\\lor|\\vee").is_match(between) {

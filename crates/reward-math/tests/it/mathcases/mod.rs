@@ -210,7 +210,14 @@ fn rows_in_the_habits_of_models_reach_the_floor() {
 /// repeat or leave open what is asked.
 #[test]
 fn rows_of_hacks_and_prose_reach_the_floor() {
-    reaches_with_known("examined_14.jsonl", 1479, 1278, 4);
+    reaches_with_known("examined_14.jsonl", 1479, 1279, 4);
+}
+
+/// A hostile set, and reward hacks with their questions. First seen, 187 and 153 of 200 agreed, with 16 false positives.
+/// Known: signs that are tied in one answer alone; and what takes understanding, as "more than" for "times as many".
+#[test]
+fn rows_of_second_hacks_reach_the_floor() {
+    reaches_with_known("examined_15.jsonl", 400, 348, 12);
 }
 
 /// Rows with their questions: answers that repeat the formula to be calculated, and honest ones that share text with the
