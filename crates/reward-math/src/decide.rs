@@ -84,9 +84,10 @@ pub(crate) fn decided(
     }
     // The last of several facts does not stand for all.
     for end in ends.filter(|_| !verdict.is_right() && !Comparison::names_facts(response, gold)) {
+        let is_equal = |a: &Answer, b: &Answer| if_right(a, b, options).is_some();
         if let Some(verdict) = if_right(end, gold, options)
             && alike.iter().all(agrees)
-            && !solved::is_one_of_several(response, end, gold, options)
+            && !solved::is_one_of_several(response, end, gold, is_equal)
         {
             return (verdict, None);
         }
@@ -258,9 +259,7 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
             10.. => response.rounded_to.is_none(),
             _ => response.decimals().is_none_or(|given| given > places),
         }
-        && let unit = last_place(places)
-        && let tolerance = if places < 10 { chains::half(&unit) } else { unit }
-        && comparison.rounds_to(readings, gold_readings, &tolerance)
+        && comparison.rounds_to(readings, gold_readings, places)
     {
         return Decision::right(Rung::Rounding, (0, 0));
     }
@@ -281,6 +280,11 @@ fn decide_between(response: &Answer, gold: &Answer, fuel: u64, proves: bool) -> 
             Decision::unparsed(if faulty { Side::GroundTruth } else { Side::Response }, why)
         }
     }
+}
+
+/// Returns how far a number may be from its rounding to a unit: a tie is rounded either way.
+fn half(unit: &Rational) -> Rational {
+    unit * Rational::from_parts(51.into(), 100_u8.into())
 }
 
 /// Returns the unit of a decimal place.

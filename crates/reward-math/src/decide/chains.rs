@@ -381,7 +381,8 @@ impl Comparison {
         };
         let Some((decimal, unit)) = rounding(value) else { return false };
         let integer = value.literal().is_some_and(|value| value.is_int());
-        !integer && numeric::is_within(member, &decimal, &half(&unit), &mut self.enclosure_fuel)
+        !integer
+            && numeric::is_within(member, &decimal, &super::half(&unit), &mut self.enclosure_fuel)
     }
 
     /// Returns true if the other side is the decimal behind `≈`, and the exact value rounds to it.
@@ -407,7 +408,12 @@ impl Comparison {
             None => exact.clone(),
         };
         Ok(self.compare(rounded, other)?.0
-            && numeric::is_within(&exact, &decimal, &half(&last_place), &mut self.enclosure_fuel))
+            && numeric::is_within(
+                &exact,
+                &decimal,
+                &super::half(&last_place),
+                &mut self.enclosure_fuel,
+            ))
     }
 }
 
@@ -439,11 +445,6 @@ fn rounding(expression: &Expression) -> Option<(Rational, Rational)> {
         place *= &ten;
     }
     Some((decimal, place))
-}
-
-/// Returns how far a number may be from its rounding to a unit: a tie is rounded either way.
-pub(super) fn half(unit: &Rational) -> Rational {
-    unit * Rational::from_parts(51.into(), 100_u8.into())
 }
 
 /// Exponents of ten whose rounding is followed.

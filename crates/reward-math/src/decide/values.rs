@@ -172,8 +172,10 @@ impl Comparison {
         }
     }
 
-    /// Returns true if an exact value equals a decimal up to a unit.
-    pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], unit: &Rational) -> bool {
+    /// Returns true if an exact value rounds to a decimal of so many places; to one of ten or more up to a unit of the last.
+    pub(super) fn rounds_to(&mut self, response: &[Node], gold: &[Node], places: u32) -> bool {
+        let unit = super::last_place(places);
+        let tolerance = if places < 10 { super::half(&unit) } else { unit };
         let ([response], [gold]) = (response, gold) else { return false };
         let named = |node| match relation::asserted(node) {
             Some(Assertion { label, value, .. }) => (label, value),
@@ -189,7 +191,7 @@ impl Comparison {
         !of_another
             && one_unit
             && number.literal().is_some_and(|number| {
-                numeric::is_within(expression, &number, unit, &mut self.enclosure_fuel)
+                numeric::is_within(expression, &number, &tolerance, &mut self.enclosure_fuel)
             })
     }
 
