@@ -155,7 +155,8 @@ impl Gold {
 
     /// Returns true if what stands around an answer makes another of it, or one of several.
     fn is_contradicted(&self, response: &str, extracted: &Extracted) -> bool {
-        let domain = nearby::with_domain(response, extracted);
+        let declares = response[extracted.span.end..].contains("\\in");
+        let domain = declares.then(|| nearby::with_domain(response, extracted)).flatten();
         let domain = domain.filter(|text| text.contains("\\in"));
         nearby::means_another(response, extracted, &self.answer)
             || domain.is_some_and(|text| !self.verify_answer(&text).is_right())
