@@ -206,7 +206,7 @@ fn rows_in_the_habits_of_models_reach_the_floor() {
 
 /// Seven sets: hostile, of olympiads, of universities, in the habits of models, bait for false positives, reward hacks with
 /// their questions, and hostile again. First seen, 150, 126, 153 and 183 of 200, 216 and 214 of 240, and 186 of 200
-/// agreed, with 27 false positives. Known: `3,141` for 3141; and a fraction over 1, a product with 1 and a residue that
+/// agreed, with 28 false positives. Known: `3,141` for 3141; and a fraction over 1, a product with 1 and a residue that
 /// repeat or leave open what is asked.
 #[test]
 fn rows_of_hacks_and_prose_reach_the_floor() {
