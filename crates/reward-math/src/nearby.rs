@@ -49,9 +49,8 @@ pub(crate) fn means_another(response: &str, extracted: &Extracted, gold: &Answer
     let (before, behind) =
         (tail(&response[..extracted.span.start], 160), &response[extracted.span.end..]);
     let ratio = pattern!(r":|\bto\b").is_match(&extracted.text);
-    let odds = before.contains("dds") && pattern!(r"(?i)\bodds\b[^.\n]*$").is_match(before);
-    let primes = before.contains("of the form")
-        && pattern!(r"\bprimes?(?: numbers?)? of the form[\s$\\({]*$").is_match(before);
+    let odds = pattern!(r"\b[Oo]dds\b[^.\n]*$").is_match(before);
+    let primes = pattern!(r"\bprimes?(?: numbers?)? of the form[\s$\\({]*$").is_match(before);
     let directed = pattern!(r"^[}\s$]*,? ?(?:(?:‹before a direction›) )+(‹direction of motion›)");
     let directions = words::directions(gold.words.as_deref().unwrap_or_default());
     let turned = captured(directed, behind).is_some_and(|direction| {

@@ -83,6 +83,7 @@ impl Comparison {
                     let equations = self.implicit(items, &[])?;
                     return Some(Flat { equations, punctured: false, free: BTreeSet::new() });
                 }
+                // Different coordinates: `y = x` beside `y = -x` are two lines.
                 let values = relation::named_values(items).filter(|_| items.iter().all(coordinate));
                 let values = values.filter(|values| values.iter().any(Node::has_variable))?;
                 // `x = 3 - z, y = 1`: the others are free.
